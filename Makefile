@@ -56,13 +56,13 @@ help:
 	@echo "make fuzz         run the properties, state machines and sequences of events with many examples"
 	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make mutate-endings  put wrong steps into the table of how writes end, and list those that no sequence of events notices"
-	@echo "make bench        measure what must be fast"
+	@echo "make bench        count the instructions of what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-fairness  measure how evenly a session serves many tasks and threads"
 	@echo "make bench-exports  measure how fast exports are verified, and in how much memory"
 	@echo "make bench-lambda measure how fast a Lambda function starts"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
-	@echo "make bench-figures  count and compare, and write all figures, the pictures and the pages"
+	@echo "make bench-figures  count and compare, and write the figures"
 	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
@@ -159,9 +159,7 @@ mutate-endings: .venv/.dev
 	$(BIN)/python -m tests.faults.wrong_cells
 
 bench: .venv/.dev
-	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.instructions
-	$(BIN)/python -m benchmarks.structure
 
 bench-scale: .venv/.dev
 	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)

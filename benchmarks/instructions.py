@@ -30,12 +30,11 @@ from typing import Annotated, Any, Final
 from rich.console import Console
 from rich.table import Table as Grid
 
-from benchmarks.page import ROOT, replaced, table, write
+from benchmarks.page import PAGE, ROOT, replaced, table, write
 from benchmarks.peers.cold import program_of_first_get
 from benchmarks.peers.environment import surroundings
 from benchmarks.peers.stub import stub_server
 from benchmarks.peers.worker import Worker
-from benchmarks.summary import NAMES, PAGE
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.call import Call, Reply
@@ -55,16 +54,17 @@ CLIENTS: Final = {
 """The clients that are counted over a connection, and their modules."""
 COLD: Final = {"pynamodb Model": "pynamodb_model", **CLIENTS}
 _FIRST_GET: Final = "first get: "
-OPERATIONS: Final = (
-    "get",
-    "put",
-    "transact3",
-    "query1",
-    "query10",
-    "query100",
-    "batch_get100",
-    "batch_write25",
-)
+OPERATIONS: Final = {
+    "get": "get",
+    "put": "put",
+    "transact3": "transaction of 3",
+    "query1": "query for 1",
+    "query10": "query for 10",
+    "query100": "query for 100",
+    "batch_get100": "get 100",
+    "batch_write25": "write 25",
+}
+"""The operations that are counted over a connection, and what the tables call them."""
 FIGURES: Final = ROOT / "benchmarks" / "instructions.txt"
 app = Table("bench", indexes=[GlobalIndex("GSI1")])
 
@@ -261,7 +261,7 @@ def report(found: Mapping[str, int]) -> str:
     """The tables of benchmarks/RESULTS.md."""
     own = [[name, _thousands(found[name])] for name in own_rows()]
     connected = [
-        [NAMES[operation], *(_thousands(found[f"{client}: {operation}"]) for client in CLIENTS)]
+        [OPERATIONS[operation], *(_thousands(found[f"{client}: {operation}"]) for client in CLIENTS)]
         for operation in OPERATIONS
     ]
     reference = found[f"{_FIRST_GET}pynamodb Model"]

@@ -62,8 +62,8 @@ VARIANTS = {
 
 DIRECT = ["annotated-types", "pydantic", "svix-ksuid", "typing-extensions", "typing-inspection"]
 PACKAGES = {
-    "dynaorm, direct transport, without botocore and pynamodb": (DIRECT, True),
-    "dynaorm with all that it requires": (["botocore", "pynamodb", *DIRECT], True),
+    "dynaorm, direct transport, without botocore": (DIRECT, True),
+    "dynaorm with all that it requires": (["botocore", *DIRECT], True),
     "boto3, which Lambda has already": (["boto3"], False),
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+PAGE = ROOT / "docs" / "performance.md"
 
 
 def replaced(page: str, name: str, text: str) -> str:

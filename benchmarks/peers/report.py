@@ -2,14 +2,17 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from benchmarks.callers import CONNECTIONS, Served
 from benchmarks.page import table
 from benchmarks.peers import order
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.cold import Start
-from benchmarks.peers.goals import reached
 from benchmarks.peers.rows import Row, measures_of, spread_of
+
+SESSIONS: Final = ("dynaorm", "dynaorm-async")
+"""A plain ``Session`` and a plain ``AsyncSession``."""
 
 
 def document(
@@ -19,15 +22,12 @@ def document(
     operations = [name for name in OPERATIONS if any(name in row.cpu for row in rows)]
     parts = ["\n".join(f"- {fact}" for fact in [*facts, *_noise(rows, operations)])]
     if operations:
-        parts += ["### Client CPU per operation", _medians(rows, operations), _minima(rows, operations)]
-    parts += _section("### Reading 1,000 and saving one", _changes(rows))
+        parts += ["### Client CPU per operation", _medians(rows, operations)]
     parts += _section("### Memory of one entity kept", _kept(rows))
     parts += _section("### Many callers at once", _callers(rows))
     if any(row.first_gets for row in rows):
-        parts += ["### Cold start", _cold(rows, imports), _own_import(rows, imports)]
-    parts += _section("### Goals", reached(rows))
-    if any(row.is_own for row in rows):
-        parts += _section("### Where a peer is faster or smaller than dynaorm", _faster(rows))
+        parts += ["### Cold start", _cold(rows, imports)]
+    parts += _section("### Where a peer is faster or smaller than dynaorm", _faster(rows))
     if notes:
         parts += ["### Notes", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(part for part in parts if part)
@@ -62,38 +62,6 @@ def _medians(rows: Sequence[Row], operations: Sequence[str]) -> str:
         "Noise: the interquartile spread of a client's ratios, median of all clients."
     )
     return f"{explained}\n\n{table(['client', 'gives', *operations], lines, words=2)}"
-
-
-def _minima(rows: Sequence[Row], operations: Sequence[str]) -> str:
-    unit = rows[0]
-
-    def cell(row: Row, operation: str) -> str:
-        if operation not in row.cpu:
-            return ""
-        text = _microseconds(min(row.cpu[operation]))
-        ratio = row.ratio(operation, unit)
-        if ratio is None or row is unit:
-            return text
-        return f"{text} ({ratio.minima:.2f}x; {ratio.lowest:.2f}-{ratio.highest:.2f})"
-
-    lines = [[row.name, *(cell(row, name) for name in operations)] for row in rows]
-    explained = (
-        f"The same of the fastest rounds: minimal microseconds, their ratio to the minimum of {unit.name}, "
-        "and the lowest and the highest ratio of any round."
-    )
-    return f"{explained}\n\n{table(['client', *operations], lines, words=1)}"
-
-
-def _changes(rows: Sequence[Row]) -> str:
-    lines = []
-    for row in rows:
-        ratio = row.ratio_within("query1000_change_save", "query1000")
-        if ratio is not None:
-            lines.append([row.name, f"{ratio.median:.2f}x", f"{ratio.minima:.2f}x"])
-    if not lines:
-        return ""
-    explained = "Query 1,000, change one and save it, compared with the query alone by the same client."
-    return f"{explained}\n\n{table(['client', 'median', 'minima'], lines, words=1)}"
 
 
 def _noise(rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
@@ -185,29 +153,16 @@ def _cold(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
     return f"{explained}\n\n{table(head, lines, words=1)}"
 
 
-def _own_import(rows: Sequence[Row], imports: Mapping[str, list[Start]]) -> str:
-    own = next((row.imports for row in rows if row.name == "dynaorm"), [])
-    pydantic = imports.get("pydantic", [])
-    if not (own and pydantic):
-        return ""
-    times = [[one.cpu for one in starts] for starts in (own, pydantic)]
-    medians, minima = (part(times[0]) / part(times[1]) for part in (statistics.median, min))
-    return (
-        "`from dynaorm import Entity, Key, Session, Table` takes "
-        f"{medians:.2f} times as long as `from pydantic import BaseModel`, by the minima {minima:.2f} times."
-    )
-
-
 # -- where a peer is faster --------------------------------------------------------------------------------------------
 
 
 def _faster(rows: Sequence[Row]) -> str:
-    """The libraries that are faster, for each dynaorm client and measure. dynaorm's own clients are not compared."""
+    """The libraries that are faster than a plain session. dynaorm's own clients are not compared."""
     peers = [row for row in rows if not row.is_own]
     lines = []
     for row in rows:
         for measure in measures_of(rows):
-            if not row.is_own or measure.of(row) is None:
+            if row.name not in SESSIONS or measure.of(row) is None:
                 continue
             faster = sorted(
                 (peer for peer in peers if measure.is_less(peer, row)),

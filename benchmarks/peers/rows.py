@@ -77,12 +77,6 @@ class Row:
             return None
         return Ratio.of(self.cpu[operation], unit.cpu[operation])
 
-    def ratio_within(self, operation: str, unit: str) -> Ratio | None:
-        """One operation compared with another one of the same client."""
-        if not (operation in self.cpu and unit in self.cpu):
-            return None
-        return Ratio.of(self.cpu[operation], self.cpu[unit])
-
 
 @dataclass(frozen=True, slots=True)
 class Measure:

@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks import summary
 from benchmarks.callers import TASKS, THREADS, Served
 from benchmarks.page import RESULTS, machine, write
 from benchmarks.peers import cold
@@ -243,8 +242,7 @@ def main() -> None:
     print(text)
     if options.write:
         write("bench-peers", text)
-        summary.main()
-        progress(f"written into {RESULTS.relative_to(ROOT)}, and summarised in docs/performance.md")
+        progress(f"written into {RESULTS.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from benchmarks.instructions import FIGURES, main, names, report, sentence
-from benchmarks.page import RESULTS
-from benchmarks.summary import PAGE
+from benchmarks.page import PAGE, RESULTS
 
 COUNTED = {
     name: round(float(count.replace(",", "")) * 1000)

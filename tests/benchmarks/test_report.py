@@ -8,7 +8,7 @@ from benchmarks.peers.cold import Start
 from benchmarks.peers.report import document
 from benchmarks.peers.rows import Row
 
-OWN = "dynaorm-direct, existing table"
+OWN = "dynaorm"
 
 
 def rows() -> list[Row]:
@@ -52,35 +52,11 @@ def test_a_peer_whose_minimum_alone_is_lower_is_listed() -> None:
     assert [OWN, "put", "0.40x", "peer (0.90x, 0.30x)"] in lines_of(document(found, {}, [], []), FASTER)
 
 
-def test_medians_minima_and_noise_are_shown() -> None:
+def test_medians_and_noise_are_shown() -> None:
     report = document(rows(), {}, [], ["a fact"])
     assert "| peer | dicts | **200 (0.20x)** | 500 (0.50x) |" in report
-    assert "| peer | 100 (0.10x; 0.10-0.30) | 500 (0.50x; 0.50-0.50) |" in report
     assert "| noise |  | 50% | 0% |" in report
     assert "- a fact\n- Noise: interquartile spread of the microseconds" in report
-
-
-def test_saving_one_of_many_is_compared_with_the_read_of_the_same_client() -> None:
-    found = rows()
-    found[2].cpu |= {"query1000": [2.0, 4.0], "query1000_change_save": [3.0, 4.0]}
-    lines = lines_of(document(found, {}, [], []), "Reading 1,000 and saving one")
-    assert lines == [[OWN, "1.25x", "1.50x"]]
-
-
-def test_a_goal_that_is_missed_is_shown_in_bold_and_the_minima_decide() -> None:
-    found = rows()
-    own = Row("dynaorm", "validated", {"get": [9e-5, 8e-5, 2e-4], "put": [1.24e-4, 2e-4, 9e-4]})
-    own.first_gets = [Start(0.18, 0), Start(0.15, 0)]
-    found[1].name = "pynamodb Model"
-    report = document([*found, own], {}, [], [])
-    goals = report.partition("### Goals\n")[2].partition("\n### ")[0]
-    assert "| dynaorm | 0.08x of 0.09x | 0.12x of 0.12x |  |" in goals
-    assert goals.strip().endswith("First get of dynaorm, compared with pynamodb Model: 0.75x of 0.75x.")
-    own.cpu["put"] = [1.26e-4] * 3
-    own.first_gets = [Start(0.16, 0)]
-    report = document([*found, own], {}, [], [])
-    assert "| dynaorm | 0.08x of 0.09x | **0.13x of 0.12x** |" in report
-    assert "compared with pynamodb Model: **0.80x of 0.75x**." in report
 
 
 def test_what_was_not_measured_has_no_section() -> None:

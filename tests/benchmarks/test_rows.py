@@ -41,7 +41,6 @@ def test_a_client_that_always_takes_the_same_part_has_that_ratio_and_no_spread(
 
 def test_an_operation_that_a_client_does_not_have_has_no_ratio() -> None:
     assert row("one", get=[1]).ratio("get", row("two", put=[1])) is None
-    assert row("one", get=[1]).ratio_within("put", "get") is None
 
 
 def test_a_client_needs_less_if_its_median_or_its_minimum_is_lower() -> None:
