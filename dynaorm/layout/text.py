@@ -73,7 +73,7 @@ _LINES: Final = 2  # of attributes, for each item
 _WIDEST_VALUE: Final = 44
 _MORE: Final = 2  # for the ellipsis that stands for further attributes
 
-_COLOURS: Final = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
+COLOURS: Final = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
 _STYLES: Final[Mapping[str, str]] = {"": "", "dim": "2", "bold": "1", "+": "32", "~": "33", "-": "31"}
 _RESET: Final = "\x1b[0m"
 
@@ -124,8 +124,15 @@ def render_text(
     check_flag("whole={}", whole)
     if marks is not None:
         check_kind("marks={}", marks, Mapping, "a mapping", remedy="give marks by the positions of entries")
-    lines = _Writer(view, max(width, _NARROWEST), marks, whole=whole).lines()
+    lines = lines_of(view, max(width, _NARROWEST), marks, whole=whole)
     return "".join(f"{_written(line, colour=colour)}\n" for line in lines)
+
+
+def lines_of(
+    view: TableView, width: int, marks: Mapping[int, Mark] | None = None, *, whole: bool = False
+) -> Iterator[Line]:
+    """The lines of ``render_text`` as pieces with their styles."""
+    return _Writer(view, width, marks, whole=whole).lines()
 
 
 def _written(line: Line, *, colour: bool) -> str:
@@ -261,7 +268,7 @@ def _title(row: ItemRow) -> str:
 def _style(row: ItemRow) -> str:
     if row.position is None:
         return "dim"
-    colour = _COLOURS[row.position % len(_COLOURS)]
+    colour = COLOURS[row.position % len(COLOURS)]
     return f"1;{colour}" if row.kind == "entity" else f"2;{colour}"
 
 

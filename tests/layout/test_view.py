@@ -168,7 +168,7 @@ def test_an_item_of_no_class_has_no_colour_of_a_class() -> None:
     strange: Item = {"PK": {"S": "?"}, "SK": {"S": "?"}}
     found = view_of(describe(app), [classify(strange, app)])
     assert found.rows[0].position is None
-    assert 'class="cu b"' in render_svg(found)
+    assert 'class="d">unknown</tspan>' in render_svg(found)
 
 
 def test_guards_of_another_table_come_with_its_keys() -> None:
