@@ -25,15 +25,15 @@ from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
-from dynaorm.integrity.fact_text import (
-    address_in,
+from dynaorm.integrity.report import private
+from dynaorm.integrity.serialize import (
     address_text,
-    key_in,
     key_text,
     numbers_text,
+    parse_address,
+    parse_key,
     parse_numbers,
 )
-from dynaorm.integrity.report import private
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 # "dyna": the file is dynaorm's own. Without the mark, a database would be another program's.
 _MARK: Final = 0x64796E61
 # The version of the schema below.
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 _SCHEMA: Final = (
     f"PRAGMA application_id = {_MARK}",
@@ -179,7 +179,7 @@ class Checkpoint:
         positions = {name: (after, is_over) for name, after, is_over in rows}
         for segment in work.scan_segments:
             after, is_over = positions.get(_segment_name(segment), (None, 0))
-            segment.after = key_in(after) if after is not None else None
+            segment.after = parse_key(after) if after is not None else None
             segment.is_over = bool(is_over)
         found = self._run("SELECT value FROM work WHERE name = 'examined'")
         work.examined = int(found[0][0]) if found else 0
@@ -282,7 +282,7 @@ class Checkpoint:
             after = rows[-1][0]
 
     def _read(self, text: str) -> ItemAddress:
-        return address_in(text, self._tables)
+        return parse_address(text, self._tables)
 
 
 def _create(path: Path) -> None:

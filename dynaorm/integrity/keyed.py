@@ -14,7 +14,6 @@ An engine does the following, until nothing is asked any more:
 
 import json
 import sys
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -41,8 +40,15 @@ from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryFactStore
 from dynaorm.flow.integrity.scope import Scope, scope_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, Unanswered, try_run
-from dynaorm.integrity.fact_text import address_in, address_text, numbers_text, parse_numbers
 from dynaorm.integrity.report import as_json, found_in
+from dynaorm.integrity.serialize import (
+    address_text,
+    fact_text,
+    ident_text,
+    parse_address,
+    parse_fact,
+    parse_ident,
+)
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
@@ -131,10 +137,10 @@ def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[ShuffleRe
     home = declared.tables[table]
     address = ItemAddress(home, {name: item[name] for name in home.key_names})
     text = encode_body(item).decode()
-    yield ShuffleRecord(FactKind.STORED, _ident_text(address.ident), text)
+    yield ShuffleRecord(FactKind.STORED, ident_text(address.ident), text)
     own = encode_body(address.key).decode()
     searches = {one.ident for kind in KINDS for one in kind.searches_for(address)}
-    yield from (ShuffleRecord(FactKind.STORED, _ident_text(one), own) for one in searches)
+    yield from (ShuffleRecord(FactKind.STORED, ident_text(one), own) for one in searches)
     if home in declared.scope.tables:
         yield from _judged_item(address, {address.ident: [item]}, declared)
 
@@ -155,15 +161,14 @@ def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -
                 found.append(decode_body(one.item.encode()))
         known = {}
         for text, items in answers.items():
-            ident = _ident_in(text)
-            known[ident] = items
+            known[parse_ident(text)] = items
         question = json.loads(key)
     else:
         known, question = {}, [_LEFT, folded([str(one) for one in facts], declared)]
     if question[0] == _LEFT:
         yield from _judged_left(question[1], known, declared)
     else:
-        yield from _judged_item(address_in(json.dumps(question[1]), declared.tables), known, declared)
+        yield from _judged_item(parse_address(question[1], declared.tables), known, declared)
 
 
 # The keys of questions begin with a number, and those of addresses with a text.
@@ -176,7 +181,7 @@ def _judged_item(
 ) -> Iterator[ShuffleRecord]:
     found = try_run(judge(address, declared.scope), known)
     if isinstance(found, Unanswered):
-        question = json.dumps([_ITEM, json.loads(address_text(address))])
+        question = json.dumps([_ITEM, address_text(address)])
         yield from _asked(question, found)
         return
     assert isinstance(found, CheckResult)
@@ -194,7 +199,7 @@ def _judged_left(
     for source, reason in declared.doubts:
         ledger.doubt(Uncertainty(source or None, reason))
     for text in facts:
-        ledger.add(_fact_in(text, declared))
+        ledger.add(parse_fact(text, declared.tables))
     check: StoredCheck[list[RepairableFinding]] = judge_left(ledger, declared.scope)
     found = try_run(check, known)
     if isinstance(found, Unanswered):
@@ -209,9 +214,9 @@ def keyed(said: Finding | RepairResult | Fact | Uncertainty) -> ShuffleRecord:
         case Uncertainty():
             return ShuffleRecord(FactKind.DOUBT, said.source or "", said.reason)
         case Claim() | Amount():
-            return ShuffleRecord(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
+            return ShuffleRecord(FactKind.CONCERNS, ident_text(said.address.ident), fact_text(said))
     finding = said.finding if isinstance(said, RepairResult) else said
-    key = _ident_text((finding.table, *(repr(value) for value in finding.item_key.values())))
+    key = ident_text((finding.table, *(repr(value) for value in finding.item_key.values())))
     return ShuffleRecord(FactKind.FINDING, key, as_json(said, with_secrets=True))
 
 
@@ -224,12 +229,12 @@ def records_of(fact: ShuffleRecord, declared: KeyedScope) -> Fact | Uncertainty:
     """The fact or doubt that an engine groups."""
     if fact.kind == FactKind.DOUBT:
         return Uncertainty(fact.key or None, fact.text)
-    return _fact_in(fact.text, declared)
+    return parse_fact(fact.text, declared.tables)
 
 
 def _asked(question: str, asked: Unanswered) -> Iterator[ShuffleRecord]:
     for ident in asked.addresses:
-        yield ShuffleRecord(FactKind.ASKED, question, _ident_text(ident))
+        yield ShuffleRecord(FactKind.ASKED, question, ident_text(ident))
 
 
 def folded(texts: Iterable[str], declared: KeyedScope) -> list[str]:
@@ -242,46 +247,14 @@ def folded(texts: Iterable[str], declared: KeyedScope) -> list[str]:
     ledger = MemoryFactStore()
     held: set[str] = set()
     for text in texts:
-        fact = _fact_in(text, declared)
+        fact = parse_fact(text, declared.tables)
         if isinstance(fact, Amount):
             ledger.add(fact)
         else:
             held.add(text)
-    sums = [_fact_text(Amount(address, numbers)) for address, numbers in ledger.sums()]
+    sums = [fact_text(Amount(address, numbers)) for address, numbers in ledger.sums()]
     # Those that are kept do not depend on the order of the facts.
     return [*sorted(held)[:MOST_HOLDERS], *sums]
-
-
-# -- texts -------------------------------------------------------------------------------------------------------------
-
-
-def _fact_text(fact: Fact) -> str:
-    if isinstance(fact, Amount):
-        return json.dumps([address_text(fact.address), numbers_text(fact.numbers)])
-    holder = None if fact.holder is None else address_text(fact.holder)
-    return json.dumps([address_text(fact.address), holder, fact.is_harmless])
-
-
-def _fact_in(text: str, declared: KeyedScope) -> Fact:
-    address, *said = json.loads(text)
-    place = address_in(address, declared.tables)
-    if len(said) == 1:
-        return Amount(place, parse_numbers(said[0]))
-    holder, is_harmless = said
-    return Claim(place, None if holder is None else address_in(holder, declared.tables), is_harmless)
-
-
-def _ident_text(ident: Ident) -> str:
-    return json.dumps(ident, default=_binary)
-
-
-def _ident_in(text: str) -> Ident:
-    return tuple(b64decode(one["B"]) if isinstance(one, dict) else one for one in json.loads(text))
-
-
-def _binary(value: object) -> dict[str, str]:
-    assert isinstance(value, bytes)
-    return {"B": b64encode(value).decode()}
 
 
 # -- targets -----------------------------------------------------------------------------------------------------------

@@ -2,16 +2,14 @@
 
 Rule 1. What a terminal or a log may show has a mask in place of keys with secret fields. The private files of a run
         have the keys themselves.
-Rule 2. A file that holds anything else than findings is refused, and left as it is.
 """
 
 import json
 import os
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Self
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import found_key
@@ -19,10 +17,9 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK, RedactedDict, hidden_in
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult
+from dynaorm.integrity.serialize import to_json
+from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import Item
-
-# What every line begins with.
-_BEGINNING: Final = b'{"kind": "'
 
 
 def as_json(found: Finding | RepairResult, *, with_secrets: bool = False) -> str:
@@ -55,7 +52,7 @@ def as_json(found: Finding | RepairResult, *, with_secrets: bool = False) -> str
             line["reason"] = found.reason
         if found.plan is not None:
             line["plan"] = found.plan.explain()
-    return json.dumps(line, default=_text)
+    return to_json(line)
 
 
 def finding_in(line: str, tables: Iterable[Table] = ()) -> Finding:
@@ -93,21 +90,13 @@ def found_in(line: str, tables: Iterable[Table] = ()) -> Finding | RepairResult:
 
 
 def _key(found: Item, hidden: Sequence[str]) -> Item:
-    key = {
-        name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}
-        for name, value in found.items()
-    }
+    key: Item = with_bytes(found)
     return RedactedDict(key, frozenset(hidden)) if hidden else key
 
 
 def _masked(key: Item) -> Item:
     hidden = hidden_in(key)
     return {name: dict.fromkeys(value, MASK) if name in hidden else value for name, value in key.items()}
-
-
-def _text(value: object) -> str:
-    assert isinstance(value, bytes)
-    return b64encode(value).decode()
 
 
 def read_findings(path: Path) -> Iterator[Finding]:
@@ -168,63 +157,6 @@ class FindingsFile:
         self._file.write(f"{as_json(finding, with_secrets=True)}\n")
 
 
-class DuplicatesFile:
-    """A file of the values that several entities hold, as JSON lines; each is written once, also after a crash.
-
-    Args:
-        path: the file; it is created if it does not exist. A line that a crash cut off is removed.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: IO[bytes] | None = None
-        self._written: set[str] = set()
-
-    def __enter__(self) -> Self:
-        """Open the file. Raises UsageError if it cannot be opened, or holds anything else."""
-        try:
-            self._open()
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise UsageError(
-                problem=f"{self._path} is no file of duplicate values ({type(problem).__name__}: {problem})",
-                remedy="name another file, which need not exist",
-            ) from problem
-        return self
-
-    def _open(self) -> None:
-        # It holds values of users, so only the owner may read it.
-        with open(self._path, "a+b", opener=private) as file:
-            file.seek(0)
-            *whole, torn = file.read().split(b"\n")
-            self._written = {_identity(line.decode()) for line in whole}
-            if torn:
-                # A crash cuts off a line of ours, which begins like all others. Anything else is not removed (Rule 2).
-                if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
-                    raise ValueError("its last line is no finding")
-                file.truncate(sum(len(line) + 1 for line in whole))
-        self._file = open(self._path, "ab", opener=private)  # noqa: SIM115 - closed by __exit__
-
-    def __exit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._file is not None
-        self._file.close()
-
-    def add(self, finding: Finding) -> None:
-        """Write a finding, unless the file has it already."""
-        assert self._file is not None
-        line = as_json(finding, with_secrets=True)
-        if (identity := _identity(line)) not in self._written:
-            self._written.add(identity)
-            self._file.write(f"{line}\n".encode())
-            self._file.flush()
-
-
 def private(path: str, flags: int) -> int:
     """An opener for files that only their owner may read, if they do not exist yet."""
     return os.open(path, flags, 0o600)
-
-
-def _identity(line: str) -> str:
-    found = json.loads(line)
-    return json.dumps([found["table"], found["item_key"], found["owners"]])

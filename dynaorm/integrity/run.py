@@ -21,7 +21,6 @@ from dynaorm.flow.call import Flow
 from dynaorm.flow.integrity.finding import (
     Fact,
     Finding,
-    FindingKind,
     Outcome,
     RepairableFinding,
     RepairResult,
@@ -34,7 +33,7 @@ from dynaorm.flow.tables import TableLocation, location_of
 from dynaorm.flow.windows import Progress, check_progress
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
-from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in
+from dynaorm.integrity.report import as_json, finding_in, repair_result_in
 from dynaorm.record import replace
 from dynaorm.session.session import Session
 from dynaorm.tools.line_file import path_of
@@ -59,7 +58,6 @@ class RunOptions:
             all items.
         checkpoint: a file that holds the position of the run; the same run resumes from it. It is deleted when the run
             is finished. Each process needs its own.
-        duplicates: a file for the values that several entities hold, as JSON lines. Each process needs its own.
         dry_run: write nothing; the outcomes are plans. A dry run ignores the checkpoint.
         at_most: the most repairs of this run. A run that wants more ends before the next one, with the outcome
             ``STOPPED``; its checkpoint stays.
@@ -78,7 +76,6 @@ class RunOptions:
     rate: float | None = None
     progress: Progress | None = None
     checkpoint: Path | None = None
-    duplicates: Path | None = None
     dry_run: bool = False
     at_most: int | None = None
     foreign_attributes: Sequence[str] = ()
@@ -262,7 +259,7 @@ def _verified(run: "_ResumableRun") -> Iterator[Finding]:
     yield from (finding_in(line, run.work.scope.known_tables) for line in run.reported())
     for diagnoses in run.steps():
         for diagnosis in diagnoses:
-            run.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
+            run.report(diagnosis.finding)
             yield diagnosis.finding
 
 
@@ -274,7 +271,7 @@ def _mended(run: "_ResumableRun") -> Iterator[RepairResult]:
         for some in repair_flows(allowed, run.work, dry_run=run.options.dry_run):
             for one in run.result_of(some):
                 if one.is_left:
-                    run.report(one.finding, as_json(one, with_secrets=True))
+                    run.report(one)
                 yield one
         if refused is not None:
             run.keep_checkpoint()
@@ -308,7 +305,7 @@ def _within(
 
 
 class _ResumableRun(ExitStack):
-    """A run and its files: the checkpoint that the same run resumes from, and the duplicates."""
+    """A run, and the checkpoint that the same run resumes from."""
 
     def __init__(
         self,
@@ -331,12 +328,9 @@ class _ResumableRun(ExitStack):
         described = self._described() if path is not None or options.progress is not None else []
         self._total = _item_count(described)
         identity = _identity(name, named, options, self.work, described=described, is_part=is_part)
-        self._duplicates: DuplicatesFile | None = None
         with ExitStack() as opened:
             self._checkpoint = opened.enter_context(Checkpoint(path, identity))
             self._checkpoint.resume(self.work)
-            if options.duplicates is not None:
-                self._duplicates = opened.enter_context(DuplicatesFile(options.duplicates))
             self.push(opened.pop_all())  # without an error, they stay open as long as the run
         self.work.ledger = self._checkpoint
         self.used: Used | None = None
@@ -373,11 +367,9 @@ class _ResumableRun(ExitStack):
         """What an interrupted run has reported up to its saved position."""
         return self._checkpoint.reported()
 
-    def report(self, finding: Finding, line: str) -> None:
-        """Write a finding that still exists to the files."""
-        self._checkpoint.report(line)
-        if self._duplicates is not None and finding.kind is FindingKind.DUPLICATE:
-            self._duplicates.add(finding)
+    def report(self, found: Finding | RepairResult) -> None:
+        """Remember a finding that still exists, so that a resumed run can report it again."""
+        self._checkpoint.report(as_json(found, with_secrets=True))
 
     def steps(self) -> Iterator[list[RepairableFinding]]:
         """The diagnoses of each step. Deal with them before you ask for the next step, which saves the position."""
@@ -435,10 +427,9 @@ def _check(session: object, options: RunOptions) -> None:
     """Raises UsageError for what no verification checks."""
     check_kind("{}", session, Session, "a Session")
     check_kind("options={}", options, RunOptions, "a RunOptions", remedy="give RunOptions(segments=...)")
-    for name, path in (("checkpoint", options.checkpoint), ("duplicates", options.duplicates)):
-        if path is not None:
-            check_kind(f"{name}={{}}", path, Path, "a Path")
-            path_of(f"{name}={{}}", path)
+    if options.checkpoint is not None:
+        check_kind("checkpoint={}", options.checkpoint, Path, "a Path")
+        path_of("checkpoint={}", options.checkpoint)
     names_of("foreign_attributes={}", options.foreign_attributes)
     if options.at_most is not None:
         check_count("at_most={}", options.at_most, least=0)

@@ -1,18 +1,16 @@
 """Findings as JSON lines, and the file of duplicate values."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dynaorm import Key, Table
 from dynaorm.entity.key import item_named
-from dynaorm.errors import UsageError
 from dynaorm.failure import MASK, RedactedDict
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult, finding_at
 from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in
+from dynaorm.integrity.report import as_json, finding_in, repair_result_in
 from dynaorm.item.value import Item
 from dynaorm.record import replace
 
@@ -57,27 +55,3 @@ def test_a_key_with_a_secret_is_masked_but_in_a_private_file() -> None:
     assert again == finding
     assert str(again) == str(finding)
     assert as_json(again) == line
-
-
-@pytest.mark.parametrize(
-    "content", [b"import os\n", b"{}\n", b"[1]\n", b"\n", b"\xff\n", b"notes without an end", b"{notes"]
-)
-def test_a_file_with_anything_else_is_refused_and_left(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "notes"
-    path.write_bytes(content)
-    with pytest.raises(UsageError, match="is no file of duplicate values"), DuplicatesFile(path):
-        pass
-    assert path.read_bytes() == content
-
-
-def test_a_duplicate_is_written_down_once_and_a_torn_line_is_taken_away(tmp_path: Path) -> None:
-    path = tmp_path / "duplicates"
-    for _ in range(2):
-        with DuplicatesFile(path) as file:
-            file.add(FINDING)
-            file.add(FINDING)
-        with path.open("a") as torn:
-            torn.write('{"kind": "dupl')
-    with DuplicatesFile(path):
-        pass
-    assert path.read_text() == f"{as_json(FINDING, with_secrets=True)}\n"

@@ -58,10 +58,10 @@ def test_what_is_only_reported_counts_as_no_repair(moto: Raw, rate: float | None
 
 def test_its_files_can_be_read_by_their_owner_alone(moto: Raw, tmp_path: Path) -> None:
     store(moto.session)
-    files = RunOptions(duplicates=tmp_path / "duplicates", checkpoint=tmp_path / "checkpoint", dry_run=False)
+    files = RunOptions(checkpoint=tmp_path / "checkpoint", dry_run=False)
     running: Any = backfill(moto.session, User, options=files)
     next(running)
-    assert [oct(path.stat().st_mode & 0o777) for path in sorted(tmp_path.iterdir())][:2] == ["0o600"] * 2
+    assert [oct(path.stat().st_mode & 0o777) for path in sorted(tmp_path.iterdir())][:1] == ["0o600"]
     assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
     running.close()
     moto.client.delete_table(TableName=moto.name(now.name))
@@ -96,16 +96,6 @@ def test_a_checkpoint_is_of_one_piece_of_work(moto: Raw, tmp_path: Path) -> None
         with pytest.raises(UsageError, match="is the checkpoint of another run"):
             list(work(moto.session, app, options=options))
     assert len(list(verify(moto.session, app, options=RunOptions(checkpoint=path)))) == 1
-
-
-def test_a_run_that_cannot_open_one_file_closes_the_other(moto: Raw, tmp_path: Path) -> None:
-    path, notes = tmp_path / "checkpoint", tmp_path / "notes"
-    notes.write_text("mine")
-    with pytest.raises(UsageError, match="name another file") as refused:
-        list(verify(moto.session, app, options=RunOptions(checkpoint=path, duplicates=notes)))
-    # The error is still held, and so is all that it mentions.
-    assert list(verify(moto.session, app, options=RunOptions(checkpoint=path))) == []
-    assert refused.value.remedy
 
 
 def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path: Path) -> None:

@@ -88,9 +88,7 @@ def main(endpoint: str, mark: str, folder: str, verb: str, calls: str) -> None:
         clock=clock(),
     )
     # A low rate makes small pages, and waiting costs nothing on this clock.
-    options = RunOptions(
-        rate=10, checkpoint=Path(folder, "checkpoint"), duplicates=Path(folder, "duplicates"), segments=2
-    )
+    options = RunOptions(rate=10, checkpoint=Path(folder, "checkpoint"), segments=2)
     for found in work(session, *tables, options=options):
         sys.stdout.write(f"{as_json(found)}\n")
 
