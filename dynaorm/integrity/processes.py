@@ -5,19 +5,18 @@ Rule 2. The facts of a process count when it has come to its end: half of a sum 
 Rule 3. A process ends when the one that started it is gone.
 """
 
-import json
 import multiprocessing
 import os
 import signal
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any, Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 from dynaorm.argument import check_count
 from dynaorm.errors import UsageError
@@ -116,8 +115,7 @@ class _Pool(ExitStack):
         super().__init__()
         self._tasks = tasks
         self._count = count
-        self._facts = _file()
-        self.enter_context(self._facts)
+        self._store = self.enter_context(closing(_Store()))
         self._running: dict[Connection, _Process] = {}
         self._examined: dict[int, tuple[int, int | None]] = {}
         self.callback(self._stop)
@@ -127,7 +125,7 @@ class _Pool(ExitStack):
         left = iter(self._tasks)
         while True:
             for task in islice(left, self._count - len(self._running)):
-                self._add(_Process(task))
+                self._add(_Process(task, self._store))
             if not self._running:
                 return
             for connection in wait(list(self._running)):
@@ -137,7 +135,7 @@ class _Pool(ExitStack):
                     yield (kind, said) if kind != "progress" else (kind, self._sum(one, said))
                 del self._running[connection]
                 if one.is_over:
-                    one.give(self._facts)
+                    one.stop()
                 else:
                     self._add(one)
 
@@ -152,27 +150,20 @@ class _Pool(ExitStack):
 
     def facts(self) -> Iterator[ShuffleRecord]:
         """The facts of all tasks."""
-        self._facts.seek(0)
-        return (ShuffleRecord(*json.loads(line)) for line in self._facts)
+        return self._store.facts()
 
     def _stop(self) -> None:
         for one in self._running.values():
             one.stop()
 
 
-def _file() -> IO[str]:
-    """A file for facts, which is gone when it is closed."""
-    return TemporaryFile("w+", encoding="utf-8")
-
-
 class _Process:
     """A process that does one task, and another one in its place if it is killed."""
 
-    def __init__(self, task: SegmentTask) -> None:
+    def __init__(self, task: SegmentTask, store: "_Store") -> None:
         self.task = task
         self.is_over = False
-        self._facts = _file()
-        self._told = _SeenFindings()
+        self._store = store
         self._ends = 0
         self._start()
 
@@ -193,20 +184,17 @@ class _Process:
             raise said
         if kind == "over":
             self.is_over = True
-        elif kind == "fact" and said.kind != FactKind.FINDING:
-            self._facts.write(f"{json.dumps(said)}\n")
         elif kind == "fact":
-            yield from self._found(said)
+            is_new = self._store.add(self.task.segment, said)
+            if said.kind == FactKind.FINDING:
+                found = finding_of(said, self.task.declared)
+                is_done = isinstance(found, RepairResult) and not found.is_left
+                # A process that was killed has told what is left.
+                if is_done or is_new:
+                    yield "found", found
         else:
             self._ends = 0
             yield kind, said
-
-    def _found(self, fact: ShuffleRecord) -> Iterator[tuple[str, Any]]:
-        """A finding, unless a process that was killed has told it."""
-        found = finding_of(fact, self.task.declared)
-        is_done = isinstance(found, RepairResult) and not found.is_left
-        if is_done or self._told.is_new(fact.text):
-            yield "found", found
 
     def _start_again(self) -> None:
         self._process.join()
@@ -218,15 +206,8 @@ class _Process:
                 remedy="take fewer processes if memory is short, and run it again: it goes on with its checkpoint",
             )
         self.connection.close()
-        self._facts.seek(0)
-        self._facts.truncate()
+        self._store.forget_facts(self.task.segment)
         self._start()
-
-    def give(self, facts: IO[str]) -> None:
-        """Add the facts of a task that is over."""
-        self._facts.seek(0)
-        facts.writelines(self._facts)
-        self.stop()
 
     def stop(self) -> None:
         """End the process, if it still runs."""
@@ -234,27 +215,39 @@ class _Process:
             self._process.terminate()
         self._process.join()
         self.connection.close()
-        self._facts.close()
-        self._told.close()
 
 
-class _SeenFindings:
-    """The findings that a task has told of, in a temporary file: there may be one for each item.
+class _Store:
+    """What the tasks have said, in a temporary file: there may be a finding for each item.
 
-    They are compared as they are, because a finding that was taken for another one would be lost.
+    Findings are compared as they are, because a finding that was taken for another one would be lost.
     """
 
     def __init__(self) -> None:
         # SQLite makes a temporary file for an empty name. The transaction never ends, so nothing is synchronized.
         self._file = sqlite3.connect("", isolation_level=None)
-        self._file.execute("CREATE TABLE told (text TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._file.execute(
+            "CREATE TABLE said (task INTEGER, kind TEXT, key TEXT, text TEXT, UNIQUE (task, kind, key, text))"
+        )
         self._file.execute("BEGIN")
 
-    def is_new(self, text: str) -> bool:
-        """Whether a finding was not told yet. From now on it is."""
-        return self._file.execute("INSERT OR IGNORE INTO told VALUES (?)", (text,)).rowcount == 1
+    def add(self, task: int, fact: ShuffleRecord) -> bool:
+        """Keep a fact of a task. Whether it was new."""
+        return (
+            self._file.execute("INSERT OR IGNORE INTO said VALUES (?, ?, ?, ?)", (task, *fact)).rowcount == 1
+        )
+
+    def forget_facts(self, task: int) -> None:
+        """Forget what a task has said, but for its findings."""
+        self._file.execute("DELETE FROM said WHERE task = ? AND kind <> ?", (task, FactKind.FINDING))
+
+    def facts(self) -> Iterator[ShuffleRecord]:
+        """The facts that are no findings."""
+        rows = self._file.execute("SELECT kind, key, text FROM said WHERE kind <> ?", (FactKind.FINDING,))
+        return map(ShuffleRecord._make, rows)
 
     def close(self) -> None:
+        """Delete the file."""
         self._file.close()
 
 
