@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, TypeVar,
 from dynaorm.argument import check_flag
 from dynaorm.errors import DecodeError, SessionClosed, StoreError
 from dynaorm.flow.call import DEFAULT_RETRY, WINDOW_SECONDS, AsyncTransport, Clock, Flow, Retry
-from dynaorm.flow.target import key_or_object
 from dynaorm.flow.windows import CONCURRENCY, Progress
 from dynaorm.late import late
 from dynaorm.session.drive_async import drive_async
@@ -640,7 +639,7 @@ class AsyncSession(NotPicklable):
             >>> await session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits < 10)
             User(user_id='1', email='liz@x.com', name='Liz', visits=1)
         """
-        key_or_object("update", target, _fields)
+        targets.key_or_object("update", target, _fields)
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
@@ -679,7 +678,7 @@ class AsyncSession(NotPicklable):
             >>> await session.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
             Ticket(project='p1', number=3, status='new')
         """
-        key_or_object("upsert", target, _fields)
+        targets.key_or_object("upsert", target, _fields)
         edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
         found: E = await self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
         return found
@@ -855,7 +854,7 @@ class AsyncSession(NotPicklable):
             True
         """
         check_flag("returning={}", returning)
-        named = key_or_object("delete", target, fields, by_fields=True)
+        named = targets.key_or_object("delete", target, fields, by_fields=True)
         removal = intent.Deletion(named, block.checked_condition(named, condition), returning)
         return await self._write("delete", verbs.delete(removal, self._context, exactly_once=exactly_once))
 
