@@ -125,7 +125,12 @@ TOPICS: Final = {
     "integrity": Topic(
         "Checks of whole tables",
         "What the commands `verify`, `repair` and `backfill` stand on.",
-        ("dynaorm.integrity.run", "dynaorm.integrity.tasks", "dynaorm.integrity.processes"),
+        (
+            "dynaorm.integrity.run",
+            "dynaorm.integrity.verify_export",
+            "dynaorm.integrity.tasks",
+            "dynaorm.integrity.processes",
+        ),
     ),
 }
 
