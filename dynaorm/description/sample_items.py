@@ -361,7 +361,9 @@ def _deciding_values(mapping: EntityMapping) -> Iterator[dict[str, Any]]:
             yield values
             for name, value in values.items():
                 info = mapping.entity.model_fields[name]
-                others = [*choices(type_of_field(info)), *([] if info.is_required() else [info.default])]
+                tree = type_of_field(info)
+                counted = counted_for(mapping, name, tree, 1, whole=True)
+                others = [*choices(tree), *([] if info.is_required() else [info.default]), counted]
                 yield {name: next((one for one in others if one != value), value)}
 
 

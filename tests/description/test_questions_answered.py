@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique
-from dynaorm.description import describe, samples, values_of
+from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, factory
@@ -147,7 +147,7 @@ def test_the_questions_about_the_samples_of_random_classes_find_what_they_claim(
 ) -> None:
     table, wire = declare(schema).table, FaultyTransport(moto)
     with Session(transport=wire, clock=FakeClock(BEFORE.timestamp())) as session:
-        check_samples(session, wire, table)
+        check_answers(session, wire, table)
 
 
 @pytest.mark.parametrize("name", [*declaring()])
@@ -160,8 +160,8 @@ def test_the_questions_about_the_samples_of_every_example_find_what_they_claim(
             check_samples(session, wire, table)
 
 
-def check_samples(session: Session, wire: FaultyTransport, table: Table) -> None:
-    """Store the samples of a table, and ask everything about them: each place has some, and not all of them."""
+def check_answers(session: Session, wire: FaultyTransport, table: Table) -> list[Entry]:
+    """Store the samples of a table, and ask everything about them."""
     for home in {table, table.guards}:
         session.create_table(home)
     entries = samples(table)
@@ -169,6 +169,12 @@ def check_samples(session: Session, wire: FaultyTransport, table: Table) -> None
         home = table.guards if one.kind == "guard" else table
         wire.call(Call("PutItem", {"TableName": home.name, "Item": one.item}))
     check_questions(session, wire, table)
+    return entries
+
+
+def check_samples(session: Session, wire: FaultyTransport, table: Table) -> None:
+    """The samples answer all questions about them: each place has some, and not all of them."""
+    entries = check_answers(session, wire, table)
     for question in describe(table).questions:
         for name, place in question.sources if question.kind == "query" else ():
             own = [one for one in entries if one.kind == "entity" and one.cls is classes_of(table)[name]]
