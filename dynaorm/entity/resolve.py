@@ -32,7 +32,9 @@ def resolve_condition(
     It is judged on loaded values if it names a computed field, or one that is stored in several spellings.
     """
     found = resolve(condition, FieldResolver(mapping, computed=computed, revision=revision))
-    paths = paths_of(condition) - {mapping.revision_path} if mapping.judged else ()
+    if not mapping.judged:
+        return found
+    paths = paths_of(condition) - {mapping.revision_path}
     names = sorted({str(path[0]) for path in paths} & mapping.judged)
     if not names:
         return found

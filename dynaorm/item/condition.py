@@ -271,7 +271,7 @@ class Judged(Condition):
 
 def has_judged(condition: Condition | None) -> bool:
     """Whether DynamoDB cannot evaluate a condition, or a part of it."""
-    if isinstance(condition, And | Or):
+    if isinstance(condition, (And, Or)):
         return any(map(has_judged, condition.parts))
     return isinstance(condition, Judged)
 

@@ -343,7 +343,9 @@ def _needs_reading(one: ItemIntents) -> bool:
             write is not None
             or removal.intent.read_first
             or has_derived(removal.mapping)
-            or _is_judged(removal.mapping, removal.intent.condition)
+            or (
+                removal.intent.condition is not None and _is_judged(removal.mapping, removal.intent.condition)
+            )
         )
     if removal is not None and type(removal.intent) is Move:
         # Without a revision that names one write, no condition says that no attribute was added since the entity was

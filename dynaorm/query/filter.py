@@ -115,8 +115,10 @@ def _filter(spec: QuerySpec) -> Filter:
     is_whole = spec.source.is_whole
     if is_whole and spec.segments is None:
         _refuse_keys(spec, condition)
-    server, entry = _parts(spec, condition)
     judged = _judged(spec)
+    # Most filters are sent as they are.
+    is_sent_whole = not judged and spec.source.projected is None
+    server, entry = (condition, None) if is_sent_whole else _parts(spec, condition)
     return Filter(
         condition=condition,
         by_class=by_class,
