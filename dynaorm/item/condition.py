@@ -265,9 +265,6 @@ class Judged(Condition):
     def _rendered(self, placeholders: Placeholders) -> str:
         return self.part._rendered(placeholders)
 
-    def _paths(self) -> Iterable[Path]:
-        return self.part._paths()
-
 
 def has_judged(condition: Condition | None) -> bool:
     """Whether DynamoDB cannot evaluate a condition, or a part of it."""
