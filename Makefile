@@ -18,7 +18,7 @@ TORTURE_RUNS ?= 20
 # Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
 FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
-# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.changes*", or make mutate-entity MUTATE_ARGS="template/spec codec/value"
+# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.changes*", or make mutate-entity MUTATE_ARGS="template codec/value"
 MUTATE_ARGS ?=
 # Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
 SCALE_ARGS ?=

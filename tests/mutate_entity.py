@@ -26,7 +26,7 @@ SEED = 7
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=12, help="mutants of each module")
-    parser.add_argument("modules", nargs="*", help="as in: base template/spec; default: all")
+    parser.add_argument("modules", nargs="*", help="as in: base template; default: all")
     given = parser.parse_args()
     entity = ROOT / ENTITY
     names = given.modules or sorted(

@@ -245,7 +245,7 @@ def test_a_type_with_one_text_is_one_row() -> None:
         PACKAGE / "entity" / "text" / "scalar.py",
         PACKAGE / "description" / "factory.py",
         PACKAGE / "testing" / "strategies.py",
-        PACKAGE / "entity" / "template" / "spec.py",
+        PACKAGE / "entity" / "template.py",
     }
     names = {kind.__name__ for kind in SCALARS if kind.__module__ != "builtins"}
     nodes = {node for node, scalar in NODES.items() if scalar.python.__name__ in names}

@@ -28,8 +28,7 @@ from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.marker import OneOf, parse_markers
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import KeyTemplate
+from dynaorm.entity.template import KeyPart, KeyTemplate
 from dynaorm.entity.type_tree import TypeTree, type_tree
 
 
@@ -141,10 +140,9 @@ def template_of(part: KeyPart) -> TemplateDescription:
 
 
 def _pieces(template: KeyTemplate) -> Iterator[Piece]:
-    for piece in template.pieces:
-        if piece.before:
-            yield LiteralPart(piece.before)
-        one = piece.placeholder
+    for one in template.pieces:
+        if one.before:
+            yield LiteralPart(one.before)
         # Only a spec after a colon is written without its sign: {n!s} has the spec "!s".
         spec = one.source.removeprefix("{" + one.field).removesuffix("}").removeprefix(":")
         yield FieldPart(one.field, spec, one.shards)

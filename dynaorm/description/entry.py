@@ -18,8 +18,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table, check_table
-from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
+from dynaorm.entity.template import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE, KeyPart
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
 from dynaorm.item.value import Item

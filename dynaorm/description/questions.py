@@ -13,7 +13,7 @@ from math import prod
 from dynaorm.description.classes import fields_in, name_of
 from dynaorm.description.description import AccessPattern, Consistency, QuestionKind
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.template.template import Piece
+from dynaorm.entity.template import TemplateField
 from dynaorm.query.source import Source
 from dynaorm.record import record, replace
 
@@ -126,8 +126,7 @@ def _places(sources: Iterable[Source]) -> dict[str, tuple[str, ...]]:
 
 def _partitions(source: Source) -> int:
     """How many partitions hold the answer: a field with a few texts is not given."""
-    slots = (piece.placeholder for piece in _pieces(source))
-    return prod(len(one.choices) for one in slots if one.field in source.optional_fields)
+    return prod(len(one.enumerated_texts) for one in _pieces(source) if one.field in source.optional_fields)
 
 
 def _order(source: Source) -> Iterator[str]:
@@ -136,8 +135,7 @@ def _order(source: Source) -> Iterator[str]:
     for name in source.missing(()):
         varying.pop(name, None)
     for part in source.sort:
-        for piece in () if part.template is None else part.template.pieces:
-            one = piece.placeholder
+        for one in () if part.template is None else part.template.pieces:
             if (
                 one.source.endswith(_UNORDERED)
                 or one.shards
@@ -203,7 +201,7 @@ def _without_repetition(sources: list[Source]) -> list[Source]:
 
 
 def _slots(source: Source) -> list[str]:
-    return [piece.placeholder.field for piece in _pieces(source)]
+    return [piece.field for piece in _pieces(source)]
 
 
 def _includes(base: Source, source: Source) -> bool:
@@ -232,37 +230,36 @@ def _form_of(source: Source) -> tuple[object, ...]:
         form.append(part.version.text if part.version is not None else "")
         if part.template is None:
             continue
-        for piece in part.template.pieces:
-            one = piece.placeholder
+        for one in part.template.pieces:
             spec = one.source.removeprefix("{" + one.field)
             number = numbers.setdefault(one.field, len(numbers))
-            form += [piece.before, _Slot(spec, number, one.field in source.optional_fields)]
+            form += [one.before, _Slot(spec, number, one.field in source.optional_fields)]
         form.append(part.template.after)
     return tuple(form)
 
 
-def _pieces(source: Source) -> list[Piece]:
+def _pieces(source: Source) -> list[TemplateField]:
     return [piece for part in source.partition if part.template is not None for piece in part.template.pieces]
 
 
 def _leads_to(source: Source, other: Source) -> bool:
     """Whether the partition fields of one source find the partition of another that is rendered alike."""
     pairs = [*zip(_pieces(source), _pieces(other), strict=True)]
-    own = {name: {number for number, (one, _) in enumerate(pairs) if one.placeholder.field == name}
+    own = {name: {number for number, (one, _) in enumerate(pairs) if one.field == name}
            for name in source.missing(())}  # fmt: skip
-    if not all(_reads(there, here) for here, there in pairs if here.placeholder.field in own):
+    if not all(_reads(there, here) for here, there in pairs if here.field in own):
         return False
     for name, places in own.items():
-        there = {number for number, (_, one) in enumerate(pairs) if one.placeholder.field == name}
+        there = {number for number, (_, one) in enumerate(pairs) if one.field == name}
         # A field of this name elsewhere in the other key would be bound to the value, too.
         if there != places and (there or name in other.sort_fields):
             return False
     return True
 
 
-def _reads(piece: Piece, text_of: Piece) -> bool:
+def _reads(piece: TemplateField, text_of: TemplateField) -> bool:
     """Whether a placeholder takes every text of another one for a value of its field."""
-    one, other = piece.placeholder.scalar, text_of.placeholder.scalar
+    one, other = piece.scalar, text_of.scalar
     return (one.name, one.python) == (other.name, other.python) or (
-        one.python is str and piece.placeholder.open and piece.placeholder.field != text_of.placeholder.field
+        one.python is str and piece.open and piece.field != text_of.field
     )

@@ -28,7 +28,7 @@ from dynaorm.entity.declare.catalog import (
 from dynaorm.entity.internal_items import is_token_item, more_than_a_guard
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.errors import DecodeError
 from dynaorm.failure import RedactedDict, shown
 from dynaorm.item.value import Item
@@ -132,7 +132,9 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
 
 def _is_guard(mapping: EntityMapping, item: Item) -> bool:
     """Whether an item is a guard although its key matches this class; the key looks like a guard's."""
-    return any(part.bare for part in mapping.primary_parts) or not more_than_a_guard(mapping.table, item)
+    return any(part.is_single_field for part in mapping.primary_parts) or not more_than_a_guard(
+        mapping.table, item
+    )
 
 
 def version_number_in(mapping: EntityMapping, item: Item) -> int | None:
@@ -222,7 +224,7 @@ def literal_beginning(part: KeyPart) -> str:
         return ""
     literal, template = "", part.template
     if part.version is not None:
-        literal, found, _ = part.version.head.partition("{version}")
+        literal, found, _ = part.version.text.partition("{sk}")[0].partition("{version}")
         if found:
             return literal
     if template is None:

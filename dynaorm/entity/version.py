@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.template.version import VERSION, VERSION_AT
+from dynaorm.entity.template import VERSION, VERSION_AT
 from dynaorm.entity.text.scalar import parse_datetime
 from dynaorm.item.value import Item
 from dynaorm.record import record

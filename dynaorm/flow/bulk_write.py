@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from dynaorm.argument import check_count
 from dynaorm.entity.key import Key, identity
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import (
     Contention,
     DynaormError,

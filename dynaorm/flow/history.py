@@ -16,7 +16,7 @@ from dynaorm.entity.key import Key, identity
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import PendingWrite, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import ident_of
-from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
+from dynaorm.entity.template import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import (
     Contention,

@@ -27,7 +27,7 @@ from dynaorm.entity.state import (
     unsettled_of,
 )
 from dynaorm.entity.table import GlobalIndex, Ident, LocalIndex, Projection, Table, VectorIndex, ident_of
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.errors import DecodeError, ItemTooLarge, PlanTooLarge, StoreError, Violation
 from dynaorm.failure import counted, texts_of
 from dynaorm.item.action import Action, ConditionCheck, Put, Update, operation_of, to_wire

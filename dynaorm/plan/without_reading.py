@@ -20,7 +20,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.item.condition import UnknownAttribute
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item

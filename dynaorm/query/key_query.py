@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.entity.template.version import DELETED
+from dynaorm.entity.template import DELETED
 from dynaorm.item.condition import Condition, all_of, holds, render
 from dynaorm.item.path import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import Item

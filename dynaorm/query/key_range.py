@@ -13,9 +13,7 @@ from decimal import Context, Decimal
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
-from dynaorm.entity.template.key_part import SORT_KEY_LIMIT, KeyPart
-from dynaorm.entity.template.spec import beginning
-from dynaorm.entity.template.template import KeyValueError, Piece
+from dynaorm.entity.template import SORT_KEY_LIMIT, KeyPart, KeyValueError, TemplateField
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import STR
 from dynaorm.failure import ValueErrorWithRemedy
@@ -288,28 +286,26 @@ class CompiledRange:
         self.part, self._kind = part, part.attribute.kind
         self._pieces = template.pieces if template is not None else ()
         self._packing = template.packing if template is not None else None
-        fields = [piece.placeholder.field for piece in self._pieces]
+        fields = [piece.field for piece in self._pieces]
         self.missing = next((name for name in part.fields if name not in given), None)
         count = fields.index(self.missing) if self.missing is not None else len(fields)
         self._given, self._rest = self._pieces[:count], self._pieces[count:]
         self._has_bounds = self.missing is not None and bounded in part.fields
         self._late = _after_a_gap(fields, count, given, bounded if self._has_bounds else None)
-        self._head = self._as_text(version.latest_head) if version is not None else ""
+        self._head = _as_text(version.latest_ends[0]) if version is not None else ""
         self._after = self._literal_after()
         # Whether one text of the open field can be the beginning of another.
-        self._grows = bool(self._rest) and (
-            self._rest[0].placeholder.open or bool(self._rest[0].placeholder.grows)
-        )
+        self._grows = bool(self._rest) and (self._rest[0].open or bool(self._rest[0].grows))
         self.padded = bounded if self._has_bounds and self._is_padded() else None
         tested = self._pieces[: count + self._has_bounds]
-        self.tested = tuple(piece.placeholder.field for piece in tested)
+        self.tested = tuple(piece.field for piece in tested)
         # Without a value, the interval is that of the literals, always.
         self._is_constant = bool(self._rest) and not tested and self._late is None
         self._constant: Interval | None = None
         self.is_exact = self._is_exact(operators if self._has_bounds else (), is_foreign=is_foreign)
 
     def _is_padded(self) -> bool:
-        bounded = self._rest[0].placeholder
+        bounded = self._rest[0]
         is_number = bounded.scalar.python is int and self._kind != "N"
         return is_number and bounded.ordered and not bounded.shards
 
@@ -320,12 +316,12 @@ class CompiledRange:
         template, version = self.part.template, self.part.version
         if template is None:
             return ""
-        return template.after + (self._as_text(version.latest_tail) if version is not None else "")
+        return template.after + (_as_text(version.latest_ends[1]) if version is not None else "")
 
     def _is_exact(self, operators: Sequence[Operator], *, is_foreign: bool) -> bool:
         # A key does not say where a raw text ends, unless it is the last one: other values have the same key.
         told = self._pieces[:-1][: len(self._given) + 1]
-        if any(piece.placeholder.raw and piece.placeholder.open for piece in told):
+        if any(piece.raw and piece.open for piece in told):
             return False
         if all(one == "begins_with" for one in operators):
             return True
@@ -336,7 +332,7 @@ class CompiledRange:
         if self._grows and (self._after or is_followed):
             return False
         # BETWEEN includes its upper end. That is a key of the template unless a literal would have to follow.
-        signs = _REVERSED if self._rest[0].placeholder.desc else {}
+        signs = _REVERSED if self._rest[0].desc else {}
         upper = {"<", "<=", "between"} if is_followed else {"<"}
         reads_end = not self._after and self._kind != "N"
         return not (reads_end and any(signs.get(one, one) in upper for one in operators))
@@ -369,7 +365,7 @@ class CompiledRange:
             value = values[self._late] if self._late in values else bounds[0].values[0]
             assert self.part.template is not None and self.missing is not None
             raise self.part.template.gap(self.missing, self._late, value)
-        own = [piece.before + piece.text(values[piece.placeholder.field]) for piece in self._given]
+        own = [piece.before + piece.text(values[piece.field]) for piece in self._given]
         level = "".join([*own, self._rest[0].before])
         found = _beginning_with(self._checked(level), EVERYTHING)
         if self._has_bounds:
@@ -416,7 +412,7 @@ class CompiledRange:
         """The beginnings of the open field's text, and the comparisons with it, in the order of the keys."""
         piece, starts = self._rest[0], list[Any]()
         comparisons: list[tuple[str, Any]] = []
-        signs = _REVERSED if piece.placeholder.desc else {}
+        signs = _REVERSED if piece.desc else {}
         for bound in bounds:
             if bound.operator == "begins_with":
                 starts.append(self._beginning(bound))
@@ -429,8 +425,8 @@ class CompiledRange:
         return starts, comparisons
 
     def _beginning(self, bound: Bound) -> str:
-        placeholder, value = self._rest[0].placeholder, bound.values[0]
-        python = placeholder.scalar.python
+        piece, value = self._rest[0], bound.values[0]
+        python = piece.scalar.python
         is_binary = self._kind == "B"
         if self._kind == "N" or (is_binary and (python not in (str, bytes) or not isinstance(value, python))):
             problem = ValueErrorWithRemedy(
@@ -441,7 +437,7 @@ class CompiledRange:
             return value.decode(BYTEWISE)
         try:
             text = STR.to_text(value)
-            return self._packed(text) if is_binary else self._rest[0].escape(beginning(placeholder, text))
+            return self._packed(text) if is_binary else piece.beginning(text)
         except ValueError as problem:
             raise KeyValueError.of(bound.field, value, problem) from problem
 
@@ -455,25 +451,22 @@ class CompiledRange:
         assert self._packing is not None
         return self._packing.pack(text).decode(BYTEWISE)
 
-    def _as_text(self, literal: str) -> str:
-        return literal.encode().decode(BYTEWISE) if self._kind == "B" else literal
-
     # -- the tests -------------------------------------------------------------------------------------------------
 
     def tests(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[FieldTest, ...]:
         """What the texts of the fields in wanted keys must be; where ``keys`` finds keys for these values."""
         found: list[FieldTest] = []
         for piece in self._given:
-            text = self._ordered(piece.write(values[piece.placeholder.field]))
+            text = self._ordered(piece.write(values[piece.field]))
             found.append(self._test(piece, Interval(text, text)))
         if self._has_bounds:
             found.append(self._test(self._rest[0], _allowed(*self._limits(bounds))))
         return tuple(found)
 
-    def _test(self, piece: Piece, texts: Interval) -> FieldTest:
-        return piece.placeholder.field, self._writer(piece), texts, texts.test()
+    def _test(self, piece: TemplateField, texts: Interval) -> FieldTest:
+        return piece.field, self._writer(piece), texts, texts.test()
 
-    def _writer(self, piece: Piece) -> Callable[[Any], Any]:
+    def _writer(self, piece: TemplateField) -> Callable[[Any], Any]:
         if self._kind == "S":
             return piece.write
         return lambda value: self._ordered(piece.write(value))
@@ -499,7 +492,7 @@ class CompiledRange:
             return [Decimal(content)]
         if template is None or self.part.match(content) is None:
             return None
-        if any(piece.placeholder.raw for piece in self._pieces[:-1]):
+        if any(piece.raw for piece in self._pieces[:-1]):
             return None
         own = content if self.part.version is None else self.part.version.inside(content)
         if isinstance(own, bytes):
@@ -536,16 +529,19 @@ def _after_a_gap(
     return bounded if found is None and is_late else found
 
 
-def _bound_text(piece: Piece, value: Any) -> str:
-    placeholder = piece.placeholder
+def _as_text(literal: Any) -> str:
+    return literal.decode(BYTEWISE) if isinstance(literal, bytes) else str(literal)
+
+
+def _bound_text(piece: TemplateField, value: Any) -> str:
     try:
         # The texts of ksuid_range bound a Ksuid, too.
-        if placeholder.plain and placeholder.scalar.bound is not None:
-            return placeholder.scalar.bound(value)
-        spoken = isinstance(value, str) and placeholder.scalar.python in (Ksuid, KsuidMs)
-        return piece.write(placeholder.scalar.from_text(value) if spoken else value)
+        if piece.plain and piece.scalar.bound is not None:
+            return piece.scalar.bound(value)
+        spoken = isinstance(value, str) and piece.scalar.python in (Ksuid, KsuidMs)
+        return piece.write(piece.scalar.from_text(value) if spoken else value)
     except ValueError as problem:
-        raise KeyValueError.of(placeholder.field, value, problem) from problem
+        raise KeyValueError.of(piece.field, value, problem) from problem
 
 
 def _beginning_with(text: str, found: Interval) -> Interval:

@@ -9,7 +9,7 @@ from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, check_n
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.table import AnyIndex, IndexOf, KeyAttribute, Table
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown

@@ -11,7 +11,7 @@ from dynaorm.argument import check_kind
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import VERSION_AT
+from dynaorm.entity.template import VERSION_AT
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.guards import CLAIM_MARGIN
@@ -114,11 +114,11 @@ def _times(mapping: EntityMapping, item: Item, made_at: float) -> Iterator[tuple
     parts = [part for index in mapping.places.values() for place in index.places for part in place.parts]
     for part in parts:
         pieces = part.template.pieces if part.template is not None else ()
-        kept = [piece for piece in pieces if piece.placeholder.field in words]
+        kept = [piece for piece in pieces if piece.field in words]
         if kept and part.attribute.name in item:
             text = named = item[part.attribute.name][part.attribute.kind]
             for piece in kept:
-                name = piece.placeholder.field
+                name = piece.field
                 named = named.replace(piece.write(mapping.subject(item)[name]), words[name])
             yield text, named
 

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.template import KeyTemplate, TemplateError
+from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.text.scalar import SCALARS
 
 DAYS, TIMES = "YmdjyGVuwUW", "HMSfI"

@@ -8,9 +8,7 @@ import pytest
 
 from dynaorm import Ksuid
 from dynaorm.entity.table import KeyAttribute, KeyKind
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.key_part import KeyPart, key_part
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyPart, KeyValueError, compile_template
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.condition import Attr, Between, Compare
 from dynaorm.query.key_range import Bound, Operator
@@ -34,7 +32,7 @@ def scalars() -> dict[str, Scalar]:
 
 def part_of(text: str, kind: KeyKind = "S") -> KeyPart:
     template = compile_template(text, scalars(), kind=kind, sort=True)
-    return key_part(KeyAttribute("SK", kind), template, 1024)
+    return KeyPart(KeyAttribute("SK", kind), template, 1024)
 
 
 def test_the_closest_condition_is_sent() -> None:

@@ -11,10 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
-from dynaorm.entity.template.template import TemplateError
-from dynaorm.entity.template.version import versioned
+from dynaorm.entity.template import KeyPart, KeyTemplate, TemplateError, compile_template, versioned
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.condition import BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue
@@ -57,6 +54,11 @@ def scalars() -> dict[str, Scalar]:
     return {name: found for name, (kind, _, _) in FIELDS.items() if (found := scalar_of(kind)) is not None}
 
 
+def versioned_part(draw: st.DrawFn, inner: KeyTemplate, kind: KeyKind) -> KeyPart:
+    around = versioned(draw(st.sampled_from(VERSIONS)), inner)
+    return KeyPart(KeyAttribute("SK", kind), inner, 1024 - around.reserve, version=around)
+
+
 @st.composite
 def text_parts(draw: st.DrawFn) -> KeyPart:
     """A key of one to three fields, now and then that of a versioned class."""
@@ -72,8 +74,8 @@ def text_parts(draw: st.DrawFn) -> KeyPart:
         raise
     attribute = KeyAttribute("SK", "S")
     if draw(st.integers(0, 2)):
-        return key_part(attribute, template, 1024)
-    return versioned_key_part(attribute, versioned(draw(st.sampled_from(VERSIONS)), template), template)
+        return KeyPart(attribute, template, 1024)
+    return versioned_part(draw, template, "S")
 
 
 @st.composite
@@ -88,15 +90,14 @@ def plain_parts(draw: st.DrawFn) -> KeyPart:
     template = compile_template(text, scalars(), kind=kind, sort=True)
     attribute = KeyAttribute("SK", kind)
     if kind == "N" or draw(st.booleans()):
-        return key_part(attribute, template, 1024)
-    around = versioned(draw(st.sampled_from(VERSIONS)), template)
-    return versioned_key_part(attribute, around, template)
+        return KeyPart(attribute, template, 1024)
+    return versioned_part(draw, template, kind)
 
 
 def written(part: KeyPart, field: str, value: Any) -> Any:
     """What a field's value is compared by: its text in the key, its bytes, or its number."""
     assert part.template is not None
-    piece = next(one for one in part.template.pieces if one.placeholder.field == field)
+    piece = next(one for one in part.template.pieces if one.field == field)
     text = piece.write(value)
     if part.attribute.kind == "N":
         return Decimal(text)
@@ -105,19 +106,19 @@ def written(part: KeyPart, field: str, value: Any) -> Any:
 
 def is_within(part: KeyPart, bound: Bound, value: Any) -> bool:
     assert part.template is not None
-    piece = next(one for one in part.template.pieces if one.placeholder.field == bound.field)
+    piece = next(one for one in part.template.pieces if one.field == bound.field)
     text = written(part, bound.field, value)
     if bound.operator == "begins_with":
         prefix = bound.values[0]
         if part.attribute.kind == "B":
             return bool(text.startswith(prefix.encode() if isinstance(prefix, str) else prefix))
-        change = piece.placeholder.change or str
+        change = piece.change or str
         return bool(text.startswith(piece.escape(change(prefix))))
     low = written(part, bound.field, bound.values[0])
     if bound.operator == "between":
         high = written(part, bound.field, bound.values[1])
-        return bool(high <= text <= low if piece.placeholder.desc else low <= text <= high)
-    if piece.placeholder.desc:
+        return bool(high <= text <= low if piece.desc else low <= text <= high)
+    if piece.desc:
         text, low = low, text
     return bool({"<": text < low, "<=": text <= low, ">": text > low, ">=": text >= low}[bound.operator])
 
@@ -135,8 +136,8 @@ def bounds_of(draw: st.DrawFn, part: KeyPart, field: str) -> tuple[Bound, ...]:
             found.append(Bound(field, sign, (prefix[: draw(st.integers(0, 2))],)))
         elif part.attribute.kind == "S":
             assert part.template is not None
-            piece = next(one for one in part.template.pieces if one.placeholder.field == field)
-            text = draw(values) if piece.placeholder.open else piece.write(draw(values))
+            piece = next(one for one in part.template.pieces if one.field == field)
+            text = draw(values) if piece.open else piece.write(draw(values))
             found.append(Bound(field, sign, (text[: draw(st.integers(0, 4))],)))
     # A binary key is asked for its beginning alone.
     return tuple(
@@ -225,7 +226,7 @@ def test_of_texts_of_one_length_no_more_is_read_than_asked_for(
     data: st.DataObject, placeholder: str, separator: str
 ) -> None:
     template = compile_template(f"{placeholder}{separator}{{name}}", scalars(), kind="S", sort=True)
-    part, field = key_part(KeyAttribute("SK", "S"), template, 1024), template.fields[0]
+    part, field = KeyPart(KeyAttribute("SK", "S"), template, 1024), template.fields[0]
     bounds = tuple(one for one in data.draw(bounds_of(part, field)) if one.operator != "begins_with")
     asked = Asked(part, {}, bounds)
     for _ in range(5):

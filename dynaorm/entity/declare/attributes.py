@@ -13,7 +13,7 @@ from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import StoredComputedField
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import BOOKKEEPING, VERSION
+from dynaorm.entity.template import BOOKKEEPING, VERSION
 
 
 def reserved_attributes(options: ClassOptions, table: Table) -> dict[str, str]:

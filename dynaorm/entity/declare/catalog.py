@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
-from dynaorm.entity.template.version import DELETED, VERSION_TYPE
+from dynaorm.entity.template import DELETED, VERSION_TYPE
 from dynaorm.entity.text.scalar import may_meet
 from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue, Item

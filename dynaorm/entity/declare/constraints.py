@@ -14,9 +14,13 @@ from dynaorm.entity.mapping.secret import secrets_among
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import AnnotatedField, Unique
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.key_part import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, key_part
-from dynaorm.entity.template.template import TemplateError
+from dynaorm.entity.template import (
+    PARTITION_KEY_LIMIT,
+    SORT_KEY_LIMIT,
+    KeyPart,
+    TemplateError,
+    compile_template,
+)
 from dynaorm.failure import suggestion
 from dynaorm.record import record
 
@@ -126,7 +130,7 @@ class _Declared:
         except TemplateError as error:
             keys.problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
             return None
-        return key_part(attribute, template, limit)
+        return KeyPart(attribute, template, limit)
 
     def _problems(self, members: tuple[str, ...]) -> Iterator[str]:
         name, keys = self.name, self.keys

@@ -35,7 +35,7 @@ from dynaorm.entity.marker import (
     parse_markers,
 )
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import BOOKKEEPING, Versioning
+from dynaorm.entity.template import BOOKKEEPING, Versioning
 from dynaorm.errors import DeclarationError
 from dynaorm.failure import shown
 from dynaorm.record import record

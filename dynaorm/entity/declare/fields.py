@@ -35,7 +35,7 @@ from dynaorm.entity.marker import (
     Versioned,
 )
 from dynaorm.entity.table import Index
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.record import record
 
 

@@ -17,16 +17,17 @@ from dynaorm.entity.mapping.place import IndexMapping, UndeclaredKey, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import AnnotatedField, Attribute, InKey, Unique, Vector, declarations_of
 from dynaorm.entity.table import Index, KeyAttribute, Table, TemplateText, VectorIndex
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.key_part import (
+from dynaorm.entity.template import (
     PARTITION_KEY_LIMIT,
     SORT_KEY_LIMIT,
     KeyPart,
-    key_part,
-    versioned_key_part,
+    KeyTemplate,
+    TemplateError,
+    VersionTemplate,
+    compile_template,
+    is_template,
+    versioned,
 )
-from dynaorm.entity.template.template import KeyTemplate, TemplateError, is_template
-from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.failure import counted, nearest, shown
 from dynaorm.record import record, replace
@@ -131,7 +132,7 @@ class KeyBuilder:
         # An attribute may be the partition key here and a sort key there.
         is_sort_key = sort or any(attribute in index.sk for index in self.table.indexes.values())
         limit = SORT_KEY_LIMIT if is_sort_key else PARTITION_KEY_LIMIT
-        return key_part(attribute, template, limit, made_up=self._own(text, attribute) is None)
+        return KeyPart(attribute, template, limit, made_up=self._own(text, attribute) is None)
 
     def _own(self, text: str, attribute: KeyAttribute) -> str | None:
         """The field stored in a key attribute, if the template is that field alone."""
@@ -289,7 +290,8 @@ def _versioned_sort_key(keys: KeyBuilder, options: ClassOptions) -> None:
         keys.problems += [f"versioned={text!r}: {problem}" for problem in error.problems]
         return
     keys.version_template = template
-    keys.sort = versioned_key_part(table.sk, template, inner)
+    # The keys of later versions, which have more digits, must fit, too.
+    keys.sort = KeyPart(table.sk, inner, SORT_KEY_LIMIT - template.reserve, version=template)
 
 
 def _own_template(keys: KeyBuilder, attribute: KeyAttribute) -> str | None:

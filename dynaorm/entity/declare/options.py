@@ -11,7 +11,7 @@ from typing_extensions import Format, get_annotations
 
 from dynaorm.entity.marker import Declaration
 from dynaorm.entity.table import UNSET, Table
-from dynaorm.entity.template.template import is_template
+from dynaorm.entity.template import is_template
 from dynaorm.failure import nearest, shown
 from dynaorm.record import record, replace
 

@@ -323,7 +323,9 @@ def _guard_may_meet(constraint: Constraint, mapping: EntityMapping) -> bool:
         return False
     # A class with a bare key is allowed: each value that looks like a guard's key is refused when it is saved.
     # {field:raw} opts out of that check.
-    if any(part.bare or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts):
+    if any(
+        part.is_single_field or part.text in {f"{{{field}:raw}}" for field in part.fields} for part in parts
+    ):
         return False
     shapes = _guard_shapes(constraint, len(parts))
     return all(may_meet(part.shape, shape) for part, shape in zip(parts, shapes, strict=False))

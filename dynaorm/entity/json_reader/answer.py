@@ -36,7 +36,7 @@ from dynaorm.entity.state import (
     set_state,
 )
 from dynaorm.entity.table import Ident, KeyAttribute, Table
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
@@ -135,7 +135,7 @@ def in_doubt(mapping: EntityMapping) -> InDoubt | None:
 
 def _text_of(mapping: EntityMapping, part: KeyPart) -> Callable[[Mapping[str, Any]], Any]:
     """Renders a key, faster where the key is the text of a field itself."""
-    field = mapping.fields.get(part.fields[0]) if part.bare else None
+    field = mapping.fields.get(part.fields[0]) if part.is_single_field else None
     return itemgetter(field.name) if field is not None and field.codec.is_text else part.render
 
 

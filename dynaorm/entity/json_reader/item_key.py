@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.record import record
 
 KeyContents: TypeAlias = Mapping[str, Any]

@@ -33,7 +33,7 @@ from dynaorm.entity.json_reader.item_key import HasKey, InKeyField, key_comparis
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import NO_DEFAULTS, Defaults
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -207,13 +207,11 @@ def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Nod
     is_unchanged = has_plain_texts(mapping.entity.model_config)
     if not is_unchanged or any(declared[one.name]["schema"] != {"type": "str"} for one in fields):
         return False
-    if part.bare:
+    if part.is_single_field:
         (field,) = fields
         return _is_read_from(part, mapping, field) or field.attribute == part.attribute.name
     # What ``match`` has read from a key renders that key again, unless a placeholder cannot be read back.
-    is_read_back = all(
-        one.read is not None and one.placeholder.field in part.lossless for one in part.template.pieces
-    )
+    is_read_back = all(one.read is not None and one.field in part.lossless for one in part.template.pieces)
     return is_read_back and all(_is_read_from(part, mapping, one) for one in fields)
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from dynaorm.entity.codec.value import optional, text_codec
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import ValueErrorWithRemedy
 from dynaorm.record import record

@@ -17,7 +17,7 @@ from dynaorm.entity.failing import FunctionFailed
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template import KeyPart
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record

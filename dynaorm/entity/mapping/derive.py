@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import AttributeValue
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import finder
+from dynaorm.entity.template import KeyPart, finder
 from dynaorm.item.value import AttributeValue
 
 KeyWriter: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue] | None]
@@ -53,27 +52,27 @@ def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter:
         if part.attribute.kind != "S" or part.template is None:
             return write_no_key
         key = f"key_{number}"
-        texts: list[str] = [] if part.version is None else [repr(part.version.latest_head)]
+        texts: list[str] = [] if part.version is None else [repr(part.version.latest_ends[0])]
         for place, piece in enumerate(part.template.pieces):
             value, text, find = (f"{name}_{number}_{place}" for name in ("value", "text", "find"))
             known[text] = piece.write
-            lines.append(f"if ({value} := values[{piece.placeholder.field!r}]) is None: return None")
+            lines.append(f"if ({value} := values[{piece.field!r}]) is None: return None")
             texts += [repr(piece.before)] if piece.before else []
             written = f"{text}({value})"
-            if piece.special is not None:  # a text of ASCII is spared a call
+            if piece.escaped is not None:  # a text of ASCII is spared a call
                 test = f"type({value}) is str and {value}.isascii()"
-                if piece.special:
-                    known[find] = finder(piece.special)
+                if piece.escaped:
+                    known[find] = finder(piece.escaped)
                     test += f" and not {find}({value})"
                 written = f"({value} if {test} else {written})"
             texts.append(written)
         texts += [
-            repr(end) for end in (part.template.after, part.version and part.version.latest_tail) if end
+            repr(end) for end in (part.template.after, part.version and part.version.latest_ends[1]) if end
         ]
         lines.append(f"{key} = {' + '.join(texts)}")
         # In ASCII, every character is one byte.
         lines.append(f"if not (0 < len({key}) <= {part.limit} and {key}.isascii()): return None")
-        if part.bare:
+        if part.is_single_field:
             known[f"attribute_{number}"] = part.attribute
             asked = f"{part.attribute.name!r} in (rules := table.rules).reserved_in"
             lines.append(f"if {asked} and rules.reserved_for(attribute_{number}, {key}): return None")

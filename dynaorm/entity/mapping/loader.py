@@ -20,9 +20,7 @@ from dynaorm.entity.mapping.key_fields import KeyFields
 from dynaorm.entity.mapping.primary_key import PrimaryKey
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
-from dynaorm.entity.template.key_part import differs
-from dynaorm.entity.template.template import KeyValueError
-from dynaorm.entity.template.version import VERSION, version_number
+from dynaorm.entity.template import VERSION, KeyValueError, differs, version_number
 from dynaorm.errors import InvalidValue
 from dynaorm.failure import shown
 from dynaorm.item.value import Item, same

@@ -15,7 +15,7 @@ from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import IndexPlaces
-from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.template import Versioning
 from dynaorm.record import record
 
 _NONE: Final[frozenset[str]] = frozenset()

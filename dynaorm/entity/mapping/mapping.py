@@ -36,8 +36,7 @@ from dynaorm.entity.mapping.secret import ClassErrors, Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.marker import complete
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.version import BOOKKEEPING, DELETED, VERSION, VERSION_AT, Versioning
+from dynaorm.entity.template import BOOKKEEPING, DELETED, VERSION, VERSION_AT, KeyPart, Versioning
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.item.path import Path

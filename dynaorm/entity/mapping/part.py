@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import loaded_field
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import Item
 

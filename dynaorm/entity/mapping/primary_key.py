@@ -10,8 +10,7 @@ from dynaorm.entity.mapping.computed import ComputedValue, with_computed
 from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyPart, KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
@@ -77,7 +76,7 @@ class PrimaryKey:
 
     def _refuse_reserved(self, part: KeyPart, value: AttributeValue) -> None:
         """Raises InvalidValue for a bare value, which is not escaped, that is the key of a guard, version or token."""
-        if not part.bare or part.attribute.kind != "S":
+        if not part.is_single_field or part.attribute.kind != "S":
             return
         name, text = part.fields[0], str(value["S"])
         if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:

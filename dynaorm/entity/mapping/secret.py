@@ -19,8 +19,7 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.failing import REMEDY, blamed, original
 from dynaorm.entity.mapping.key_fields import KeyFields
-from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyPart, KeyValueError
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.failure import RedactedDict, hidden_in, remedy_of

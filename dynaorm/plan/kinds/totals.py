@@ -19,7 +19,7 @@ from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident, Table, ident_of
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.failure import texts_of
 from dynaorm.item.action import Update

@@ -11,7 +11,7 @@ from typing import Final
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, ident_of
-from dynaorm.entity.template.version import (
+from dynaorm.entity.template import (
     DELETED,
     PREVIOUS_DELETION,
     VERSION,

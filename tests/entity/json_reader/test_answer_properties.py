@@ -15,7 +15,7 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import is_entity, state_of
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import DeclarationError, DecodeError, DynaormError, InvalidValue
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item

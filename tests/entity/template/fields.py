@@ -7,8 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.template import KeyTemplate
+from dynaorm.entity.template import KeyTemplate, compile_template
 from dynaorm.entity.text.ksuid import Ksuid
 from tests.entity.scalars import scalars_of
 

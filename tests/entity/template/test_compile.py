@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 
 import pytest
 
-from dynaorm.entity.template.template import TemplateError
+from dynaorm.entity.template import TemplateError
 from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from tests.entity.template.fields import compiled
 
@@ -33,9 +33,9 @@ def test_a_template_knows_its_fields_and_those_it_gives_back(
 @pytest.mark.parametrize(
     "text", ["{name:raw}", "{name:upper}", "USER#{name}", "{name}#", "PROFILE", "{name}#{city}"]
 )
-def test_a_bare_field_has_neither_literal_nor_spec(text: str) -> None:
-    assert compiled("{name}").bare == "name"
-    assert compiled(text).bare is None
+def test_a_single_field_has_neither_literal_nor_spec(text: str) -> None:
+    assert compiled("{name}").is_single_field
+    assert not compiled(text).is_single_field
 
 
 def test_an_upper_case_key_never_meets_a_lower_case_literal() -> None:

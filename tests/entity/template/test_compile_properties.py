@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.template import KeyTemplate, TemplateError
+from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.text.scalar import may_meet
 from tests.entity.scalars import scalars_of
 
@@ -38,7 +37,9 @@ TYPES: dict[str, tuple[Any, st.SearchStrategy[Any], list[str]]] = {
     "h": (bytes, st.binary(max_size=2), ["{h}"]),
 }
 SCALARS = scalars_of({name: kind for name, (kind, _, _) in TYPES.items()})
-LITERALS = st.sampled_from(["#", "-", "/", "--", "#x", "2", "A", "é#", "::", " ", "x-", "##", ".", "E"])
+LITERALS = st.sampled_from(
+    ["#", "-", "/", "--", "#x", "2", "A", "é#", "::", " ", "x-", "##", ".", "E", "]", "\\^"]
+)
 
 
 def compiled(text: str, *, sort: bool = True) -> KeyTemplate:

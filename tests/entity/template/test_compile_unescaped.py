@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError
+from dynaorm.entity.template import KeyTemplate, KeyValueError, compile_template
 from dynaorm.entity.text.scalar import STR, Scalar, scalar_of
 
 NUMBER = scalar_of(int)

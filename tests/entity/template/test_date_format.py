@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.spec import DateFormat, date_format, sorts
+from dynaorm.entity.template import TemplateField, sorts, template_field
 from dynaorm.entity.text.scalar import NaiveDatetime, may_meet, pattern_of
 from tests.entity.scalars import scalar
 
@@ -21,8 +21,8 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
 }
 
 
-def compiled(kind: type, text: str) -> DateFormat:
-    return date_format(kind, text, scalar(kind).to_text)
+def compiled(kind: type, text: str) -> TemplateField:
+    return template_field("x", scalar(kind), text, f"{{x:{text}}}")
 
 
 @pytest.mark.parametrize("letter", "YmdjyGVuwUWHMSfI")

@@ -6,23 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.template import parse
+from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from tests.entity.scalars import scalars_of
 
 SCALARS = scalars_of({"user_id": str, "number": int, "at": datetime, "größe": int})
 
 
 def parsed(text: str) -> tuple[list[str], list[tuple[str, str]]]:
-    problems: list[str] = []
-    literals, placeholders = parse(text, SCALARS, (*SCALARS, "tags"), problems)
-    assert not problems
-    return literals, [(placeholder.field, placeholder.source) for placeholder in placeholders]
+    pieces, after = compiled(text).pieces, compiled(text).after
+    return [*(piece.before for piece in pieces), after], [(piece.field, piece.source) for piece in pieces]
 
 
-def problems_of(text: str) -> list[str]:
-    problems: list[str] = []
-    parse(text, SCALARS, (*SCALARS, "tags"), problems)
-    return problems
+def compiled(text: str) -> KeyTemplate:
+    return compile_template(text, SCALARS, kind="S", sort=False, known=(*SCALARS, "tags"))
 
 
 def test_literals_and_slots_take_turns() -> None:
@@ -31,7 +27,10 @@ def test_literals_and_slots_take_turns() -> None:
         [("user_id", "{user_id}"), ("number", "{number:05d}")],
     )
     assert parsed("PROFILE") == (["PROFILE"], [])
-    assert parsed("{user_id}{größe!s}") == (["", "", ""], [("user_id", "{user_id}"), ("größe", "{größe!s}")])
+    assert parsed("{user_id}#{größe!s}") == (
+        ["", "#", ""],
+        [("user_id", "{user_id}"), ("größe", "{größe!s}")],
+    )
 
 
 def test_a_spec_may_hold_colons() -> None:
@@ -40,9 +39,11 @@ def test_a_spec_may_hold_colons() -> None:
 
 @given(st.text("{}user_id:!s05d ", min_size=1, max_size=12))
 def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
-    problems: list[str] = []
-    literals, _ = parse(text, SCALARS, (), problems)
-    assert problems or not any(brace in literal for literal in literals for brace in "{}")
+    try:
+        literals, _ = parsed(text)
+    except TemplateError:
+        return
+    assert not any(brace in literal for literal in literals for brace in "{}")
 
 
 @pytest.mark.parametrize(
@@ -82,4 +83,6 @@ def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
     ],
 )
 def test_what_is_not_understood_is_told(text: str, problem: str) -> None:
-    assert problems_of(text)[0].startswith(problem)
+    with pytest.raises(TemplateError) as caught:
+        compiled(text)
+    assert caught.value.problems[0].startswith(problem)

@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 
 TABLE = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("ByOwner", pk="owner", sk="PK")])
 

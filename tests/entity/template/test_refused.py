@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template.template import TemplateError
+from dynaorm.entity.template import TemplateError
 from tests.entity.template.fields import compiled
 
 

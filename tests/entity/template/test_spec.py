@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.spec import Placeholder, SpecError, beginning, placeholder_of
+from dynaorm.entity.template import SpecError, TemplateField, template_field
 from tests.entity.scalars import scalar
 
 
@@ -24,8 +24,8 @@ class Day(Enum):
     FIRST = date(2024, 1, 1)
 
 
-def placeholder(kind: Any, spec: str) -> Placeholder:
-    return placeholder_of("x", scalar(kind), spec, f"{{x:{spec}}}")
+def placeholder(kind: Any, spec: str) -> TemplateField:
+    return template_field("x", scalar(kind), spec, f"{{x:{spec}}}")
 
 
 NOON = datetime(2018, 8, 29, 12, 0, 0, 999_999, tzinfo=UTC)
@@ -121,9 +121,9 @@ def test_a_spec_that_does_not_fit_its_field_is_refused(kind: Any, spec: str, pro
 
 
 def test_the_beginning_of_a_text_changes_as_the_text_does() -> None:
-    assert beginning(placeholder(str, "upper"), "deb") == "DEB"
-    assert beginning(placeholder(str, "raw"), "a#") == "a#"
-    assert beginning(placeholder(datetime, ""), "2018-08") == "2018-08"
+    assert placeholder(str, "upper").beginning("deb") == "DEB"
+    assert placeholder(str, "raw").beginning("a#") == "a#"
+    assert placeholder(datetime, "").beginning("2018-08") == "2018-08"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_the_beginning_of_a_text_changes_as_the_text_does() -> None:
 )
 def test_what_no_text_begins_with_is_refused(kind: Any, spec: str, text: object, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
-        beginning(placeholder(kind, spec), text)
+        placeholder(kind, spec).beginning(text)
 
 
 @pytest.mark.parametrize("spec", ["epoch", "epoch_ms"])

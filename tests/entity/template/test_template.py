@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.text.ksuid import Ksuid
 from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from tests.entity.template.fields import Status, compiled

@@ -21,7 +21,7 @@ from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Ident, Table
-from dynaorm.entity.template.template import KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.call import Flow, gather
