@@ -29,12 +29,10 @@ from dynaorm.flow.call import Call, Context, Flow, ReadCost, Reply, gather, last
 from dynaorm.flow.read import BATCH_GET_LIMIT, check_keys, repeat
 from dynaorm.flow.wanted import (
     CONCURRENCY,
-    FoundEntry,
     FoundItem,
     Progress,
     ResultFilter,
     accepted,
-    accepted_to_merge,
     key_in,
     reply_reader_for,
     source_of,
@@ -165,8 +163,6 @@ class Merge:
                 heapq.heapreplace(self._heap, self.place(progress))
         return taken
 
-
-_UNRESOLVED: Final = frozenset({FoundItem, FoundEntry})
 
 # Filtered and skipped items make pages too small: each page requests so many times more than the one before.
 _GROWTH: Final = 4
@@ -359,7 +355,7 @@ class Walk:
                 break
         found = list(progress.buffered)
         is_too_much = not found or (most is not None and len(found) > most)
-        if is_too_much or not _UNRESOLVED.isdisjoint(map(type, found)):
+        if is_too_much or FoundItem in map(type, found):
             return []
         progress.buffered.clear()
         self._first = self._first or (progress.number, found[0])
@@ -448,9 +444,8 @@ class Walk:
             self._wanted.buffer(progress, key_query, found, now)
 
     def _accepted(self, page: ParsedReply, key_query: KeyQuery) -> list[Any]:
-        accept = accepted if self._merge is None else accepted_to_merge
         try:
-            return accept(page, key_query, self._key_queries)
+            return accepted(page, key_query, self._key_queries, is_merged=self._merge is not None)
         except (KeyError, TypeError):
             check_keys(key_query.operation, page.heads, self._keys)
             raise

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field
 from itertools import repeat
-from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from dynaorm.entity.classify import NotAnEntity, classify, unknown_item
 from dynaorm.entity.declare.catalog import catalog_of, overlapping_classes
@@ -99,41 +99,47 @@ class Progress:
 
 
 class FoundItem(NamedTuple):
-    """A live item with its class."""
+    """Something that was read, and may be wanted.
 
-    mapping: EntityMapping
+    Attributes:
+        mapping: its class; None for an index entry, whose item must be fetched.
+        item: the item, or the entry; of an entity, as much of its item as the walk needs.
+        entity: the entity, if a reader has made it.
+    """
+
+    mapping: EntityMapping | None
     item: Item
+    entity: Any = None
 
-
-class FoundEntity(NamedTuple):
-    """An entity, and its key and the key attributes of the walk, by which it is merged."""
-
-    entity: Any
-    item: Item
-
-
-class FoundEntry(NamedTuple):
-    """An index entry whose item must be fetched."""
-
-    item: Item
+    def is_wanted(self, key_query: KeyQuery, key_queries: KeyQueries) -> bool:
+        """Whether an item or entity of a known class is wanted."""
+        mapping, item, entity = self
+        assert mapping is not None
+        if key_query.wanted:
+            values = mapping.subject(item) if entity is None else entity.__dict__
+            if not key_query.accepts(mapping, values, item):
+                return False
+        local = key_queries.local_filter
+        return local is None or local.holds(mapping, item)
 
 
 _NO_HEAD: Final[Item] = {}
-_FOUND: Final = (FoundItem, FoundEntity, FoundEntry)
-
-ItemSource: TypeAlias = Item | Loaded | LazyItem
-"""A stored item, or the snapshot that has it."""
 
 
-def source_of(found: Any) -> ItemSource:
-    """The item of something buffered."""
-    return found.item if isinstance(found, _FOUND) else read_state_of(found)
+def source_of(found: Any) -> FoundItem | Loaded | LazyItem:
+    """What has the item of something buffered."""
+    return found if type(found) is FoundItem else read_state_of(found)
 
 
-def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeValue]:
+def key_in(source: FoundItem | Loaded | LazyItem, names: tuple[str, ...]) -> dict[str, AttributeValue]:
     """The key attributes of an item."""
-    item = source if isinstance(source, Mapping) else source.item
+    item = source.item
     return {name: item[name] for name in names}
+
+
+def is_entry(found: Any) -> bool:
+    """Whether something buffered is an index entry, whose item must be fetched."""
+    return type(found) is FoundItem and found.mapping is None
 
 
 def reply_reader_for(spec: QuerySpec, key_queries: KeyQueries, *, is_merged: bool) -> ReplyReader | None:
@@ -173,22 +179,29 @@ def _compared(key_queries: KeyQueries) -> set[str]:
     return names if local is None else names | (local.attributes or set())
 
 
-def accepted(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
+def accepted(
+    reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries, *, is_merged: bool
+) -> list[Any]:
     """The results of a page: the wanted entities, and the items that are not entities yet.
 
-    The reader has compared the primary key of each entity with what its class renders.
+    The reader has compared the primary key of each entity with what its class renders. ``is_merged``: entities with
+    what the reader has left of their items.
     """
-    if key_queries.local_filter is None:
-        if not key_query.wanted:
+    is_all = key_queries.local_filter is None and not key_query.wanted
+    if key_queries.local_filter is None and not is_merged:
+        if is_all:
             return reading.found
         if (fits := key_query.fits) is not None:
             return _fitting(reading.found, fits)
-    heads = reading.heads or repeat(_NO_HEAD)
-    return [
-        found
-        for found, head in zip(reading.found, heads, strict=False)
-        if not is_entity(found) or is_accepted(found, head, key_query, key_queries)
-    ]
+    results: list[Any] = []
+    for one, head in zip(reading.found, reading.heads or repeat(_NO_HEAD), strict=False):
+        if not is_entity(one):
+            results.append(one)
+            continue
+        found = FoundItem(mapping_of(type(one)), head, one)
+        if is_all or found.is_wanted(key_query, key_queries):
+            results.append(found if is_merged else one)
+    return results
 
 
 def _fitting(found: Sequence[Any], fits: Callable[[Mapping[str, Any]], bool]) -> list[Any]:
@@ -201,35 +214,6 @@ def _fitting(found: Sequence[Any], fits: Callable[[Mapping[str, Any]], bool]) ->
             # It loads, but no key can have the value. So another program wrote the key.
             wanted.append(one)
     return wanted
-
-
-def accepted_to_merge(reading: ParsedReply, key_query: KeyQuery, key_queries: KeyQueries) -> list[Any]:
-    """The same with the keys of the entities."""
-    is_all = key_queries.local_filter is None and not key_query.wanted
-    pairs = zip(reading.found, reading.heads, strict=True)
-    return [
-        FoundEntity(found, head) if is_entity(found) else found
-        for found, head in pairs
-        if is_all or not is_entity(found) or is_accepted(found, head, key_query, key_queries)
-    ]
-
-
-def is_accepted(entity: Any, head: Item, key_query: KeyQuery, key_queries: KeyQueries) -> bool:
-    """Whether an entity is wanted. ``head``: the attributes of its item that ``reply_reader_for`` asks for."""
-    mapping, local = mapping_of(type(entity)), key_queries.local_filter
-    if key_query.wanted and not key_query.accepts(mapping, entity.__dict__, head):
-        return False
-    return local is None or local.holds(mapping, head)
-
-
-def is_item_accepted(
-    mapping: EntityMapping, item: Item, key_query: KeyQuery, key_queries: KeyQueries
-) -> bool:
-    """Whether a live item is wanted."""
-    local = key_queries.local_filter
-    if key_query.wanted and not key_query.accepts(mapping, mapping.subject(item), item):
-        return False
-    return local is None or local.holds(mapping, item)
 
 
 _logger = logging.getLogger("dynaorm")
@@ -263,9 +247,8 @@ class ResultFilter:
             elif not is_whole:
                 self._buffer_entry(progress, key_query, one, now)
             else:
-                mapping = self._class_of(progress.unknown, one, now)
-                if mapping is not None and is_item_accepted(mapping, one, key_query, self._key_queries):
-                    buffered.append(FoundItem(mapping, one))
+                wanted = self._wanted_of(progress.unknown, one, key_query, now)
+                buffered.extend([wanted] if wanted is not None else [])
 
     def _buffer_entry(self, progress: Progress, key_query: KeyQuery, entry: Item, now: float) -> None:
         """Buffer an index entry if its item may be wanted."""
@@ -274,11 +257,11 @@ class ResultFilter:
             return
         if self.is_fetching:
             if self._may_be_wanted(entry, now):
-                progress.buffered.append(FoundEntry(entry))
+                progress.buffered.append(FoundItem(None, entry))
         elif (mapping := self._class_of(progress.unknown, entry, now)) is not None:
             verdict = key_query.may_match(entry, mapping)
             if verdict is None:
-                progress.buffered.append(FoundEntry(entry))
+                progress.buffered.append(FoundItem(None, entry))
             elif verdict and (local is None or local.holds(mapping, entry)):
                 progress.buffered.append(FoundItem(mapping, entry))
 
@@ -310,7 +293,7 @@ class ResultFilter:
 
     def whole(self, taken: Sequence[tuple[Progress, Any]]) -> Flow[Sequence[tuple[Progress, Any]]]:
         """The same with the items of index entries."""
-        entries = [one.item for _, one in taken if isinstance(one, FoundEntry)]
+        entries = [one.item for _, one in taken if is_entry(one)]
         if not entries:
             return taken
         stored = yield from self._fetched(entries)
@@ -318,14 +301,14 @@ class ResultFilter:
         found: list[tuple[Progress, Any]] = []
         for progress, one in taken:
             whole: Any = one
-            if isinstance(one, FoundEntry):
+            if is_entry(one):
                 fetched = stored.get(contents_of(self._table, one.item))
                 # An item that has changed its keys since is dropped.
                 if fetched is None or any(
                     fetched[1].get(name) != one.item[name] for name in self._key_queries.form.key_names
                 ):
                     continue
-                whole = self._wanted_of(progress, fetched, unknown, now)
+                whole = self._wanted_of(unknown, fetched[0], progress.key_query, now, head=fetched[1])
             if whole is not None:
                 found.append((progress, whole))
         for item in unknown:
@@ -333,17 +316,16 @@ class ResultFilter:
         return found
 
     def _wanted_of(
-        self, progress: Progress, fetched: tuple[Any, Item], unknown: list[Item], now: float
-    ) -> FoundEntity | FoundItem | None:
-        """What was fetched for an index entry, if it is wanted."""
-        one, head = fetched
+        self, unknown: list[Item], one: Any, key_query: KeyQuery, now: float, *, head: Item = _NO_HEAD
+    ) -> FoundItem | None:
+        """A whole item, or an entity with its ``head``, if it is wanted."""
         if is_entity(one):
-            is_wanted = is_accepted(one, head, progress.key_query, self._key_queries)
-            return FoundEntity(one, head) if is_wanted else None
-        mapping = self._class_of(unknown, one, now)
-        if mapping is None or not is_item_accepted(mapping, one, progress.key_query, self._key_queries):
+            found = FoundItem(mapping_of(type(one)), head, one)
+        elif (mapping := self._class_of(unknown, one, now)) is not None:
+            found = FoundItem(mapping, one)
+        else:
             return None
-        return FoundItem(mapping, one)
+        return found if found.is_wanted(key_query, self._key_queries) else None
 
     def _fetched(self, entries: Sequence[Item]) -> Flow[dict[Ident, tuple[Any, Item]]]:
         """The whole items: entities, and items for the codecs, each with its head, by the contents of its key."""
@@ -376,9 +358,12 @@ class ResultFilter:
 
     def entity(self, found: Any) -> Any | None:
         """The entity, key or row of what was found; None for one that cannot be read and was reported."""
-        if not isinstance(found, FoundItem):
-            return found.entity if isinstance(found, FoundEntity) else found
-        mapping, item = found
+        if type(found) is not FoundItem:
+            return found
+        mapping, item, entity = found
+        if entity is not None:
+            return entity
+        assert mapping is not None
         try:
             if (local := self._key_queries.local_filter) is not None:
                 local.check(mapping, item)
