@@ -21,7 +21,6 @@ from dynaorm.entity.core_schema import (
     path_to_fields,
 )
 from dynaorm.entity.mapping.computed import ComputedValue
-from dynaorm.entity.mapping.made_of import DerivedFields
 from dynaorm.record import record
 
 
@@ -78,10 +77,10 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 
 def dependence_of(
-    entity: type[BaseModel], computed: Mapping[str, ComputedValue], made_of: DerivedFields
+    entity: type[BaseModel], computed: Mapping[str, ComputedValue], derived: tuple[frozenset[str], ...]
 ) -> Dependence:
-    """What depends on what in a class whose fields are complete."""
-    info, derived = entity.model_fields, made_of.each
+    """What depends on what in a class whose fields are complete. ``derived`` is as in ``Dependence``."""
+    info = entity.model_fields
     fields = frozenset(info)
     looks_at = dict.fromkeys(entity.model_computed_fields, fields)
     looks_at |= {name: one.fields for name, one in computed.items()}

@@ -23,7 +23,6 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.item_encoder import ItemEncoder
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.loader import Loader
-from dynaorm.entity.mapping.made_of import DerivedFields, made_of
 from dynaorm.entity.mapping.place import (
     IndexMapping,
     IndexPlaces,
@@ -80,6 +79,29 @@ FAILURE: Final = "__dynaorm_failure__"
 
 _NOTHING: Final[Mapping[str, str]] = {}
 _NO_NAMES: Final[frozenset[str]] = frozenset()
+
+
+@record(eq=False)
+class DerivedFields:
+    """The stored fields of a class that decide what follows from an entity.
+
+    Attributes:
+        computed_key: those that the primary key depends on because it has computed or nested fields in it.
+        indexes: those of the keys of each index.
+        guards: those of the guard item of each constraint, which expires with its owner.
+        totals: those of what each ``Aggregate`` counts and sums.
+        versions: those that a new version is kept of; none if the class keeps no versions.
+        conditions: those at which any ``when=`` looks.
+        each: those of each key, index, guard, total, version and expiry.
+    """
+
+    computed_key: frozenset[str]
+    indexes: Mapping[str, frozenset[str]]
+    guards: Mapping[str, frozenset[str]]
+    totals: Mapping[str, frozenset[str]]
+    versions: frozenset[str]
+    conditions: frozenset[str]
+    each: tuple[frozenset[str], ...]
 
 
 @record(eq=False)
@@ -147,12 +169,37 @@ class EntityMapping:
     @cached_property
     def dependence(self) -> Dependence:
         """What depends on what: the one answer for every write that asks what a change of a field may change."""
-        return dependences.dependence_of(self.entity, self.computed, self.made_of)
+        return dependences.dependence_of(self.entity, self.computed, self.made_of.each)
 
     @cached_property
     def made_of(self) -> DerivedFields:
         """The stored fields that its keys, guards, versions and totals are made of."""
-        return made_of(self)
+        names, versioning = self.key_fields, self.versioning
+        computed_key = _NO_NAMES.union(
+            *(self.computed[name].fields for name in names if name in self.computed)
+        )
+        key = computed_key.union(name for name in names if name not in self.computed)
+        expiry = _NO_NAMES if self.expires is None else frozenset({self.expires.name})
+        indexes = {name: one.depends_on for name, one in self.places.items()}
+        guards = {name: one.depends_on | expiry for name, one in self.constraints.items()}
+        totals = {name: one.depends_on for name, one in self.aggregates.items()}
+        versions = _NO_NAMES
+        if versioning is not None:
+            versions = frozenset(versioning.fields or self.entity.model_fields)
+        each = (key, *indexes.values(), *guards.values(), *totals.values(), versions, expiry)
+        whens = [index.when for index in self.indexes.values()]
+        whens += [one.when for one in self.constraints.values()]
+        whens += [one.when for one in self.aggregates.values()]
+        conditions = _NO_NAMES.union(*(when.fields for when in whens if when is not None))
+        return DerivedFields(
+            computed_key,
+            indexes,
+            guards,
+            totals,
+            versions,
+            conditions,
+            tuple(dict.fromkeys(filter(None, each))),
+        )
 
     @cached_property
     def is_exact(self) -> bool:
@@ -242,10 +289,10 @@ class EntityMapping:
         """The fields that callers do not write: totals, and times that sessions keep."""
         return frozenset((*self.maintained, *self.kept))
 
-    @property
+    @cached_property
     def derived_fields(self) -> frozenset[str]:
         """The fields that keys, indexes, constraints, versions, expiry or totals are made of."""
-        return self.made_of.fields
+        return _NO_NAMES.union(*self.made_of.each)
 
     @cached_property
     def static_defaults(self) -> Mapping[str, Any]:

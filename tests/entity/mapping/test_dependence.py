@@ -155,4 +155,4 @@ def test_what_keys_guards_and_totals_are_made_of_is_judged_together() -> None:
     assert found.judged_by({"room"}) == {"slug", *before_slug}
     assert found.judged_by({"size"}) == {"slug", *before_slug}  # the factory of the slug may look at it
     assert found.judged_by({"note"}) == {"note", "owner"}
-    assert mapping_of(Made).made_of.fields == {"id", "room", "slug", "size", "kind", "owner", "note"}
+    assert mapping_of(Made).derived_fields == {"id", "room", "slug", "size", "kind", "owner", "note"}
