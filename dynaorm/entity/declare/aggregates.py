@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.declare.keys import KeyBuilder
+from dynaorm.entity.declare.draft import Draft
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -28,34 +28,30 @@ _NUMBERS: Final = ("int", "Decimal", "float")
 _COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
 
 
-def aggregates_of(entity: type, keys: KeyBuilder) -> dict[str, AggregateMapping]:
-    """The totals over a class. Problems of the declarations are added to ``keys.problems``."""
-    found: dict[str, AggregateMapping] = {}
-    for name, declared in declarations_of(entity, Aggregate):
-        problems = [f"{name}: {problem}" for problem in _problems(declared, keys)]
-        keys.problems += problems
-        if not problems:
-            target = mapping_of(declared.target)
-            key = {one: declared.key.get(one, one) for one in target.key_fields}
-            sources = (*key.values(), *declared.sums)
-            named = keys.stored(
-                one for one in sources if one not in keys.computed or keys.computed[one].is_told
-            )
-            found[name] = AggregateMapping(
-                name,
-                declared.target,
-                key,
-                declared.count,
-                dict(declared.sums),
-                keys.stored(sources),
-                named,
-                declared_when(f"{entity.__name__}.{name}", declared.when, frozenset(keys.attributes)),
-                declared.restrict,
-            )
-    return found
+def aggregates(draft: Draft) -> Iterator[str]:
+    """Compiles the totals over the class."""
+    computed = draft.computed
+    for name, declared in declarations_of(draft.entity, Aggregate):
+        if problems := [f"{name}: {problem}" for problem in _problems(declared, draft)]:
+            yield from problems
+            continue
+        key = {one: declared.key.get(one, one) for one in mapping_of(declared.target).key_fields}
+        sources = (*key.values(), *declared.sums)
+        named = draft.stored(one for one in sources if one not in computed or computed[one].is_told)
+        draft.aggregates[name] = AggregateMapping(
+            name,
+            declared.target,
+            key,
+            declared.count,
+            dict(declared.sums),
+            draft.stored(sources),
+            named,
+            declared_when(f"{draft.entity.__name__}.{name}", declared.when, frozenset(draft.attributes)),
+            declared.restrict,
+        )
 
 
-def _problems(declared: Aggregate, keys: KeyBuilder) -> Iterator[str]:
+def _problems(declared: Aggregate, draft: Draft) -> Iterator[str]:
     target = _target(declared.target)
     if target is None:
         name = getattr(declared.target, "__name__", shown(declared.target))
@@ -72,14 +68,14 @@ def _problems(declared: Aggregate, keys: KeyBuilder) -> Iterator[str]:
     for one in malformed:
         keyword, value = one.removesuffix("s"), getattr(declared, one)
         yield f'{keyword}={shown(value)} is not a mapping of names; write {keyword}={{"field": "field"}}'
-    if not malformed and (swapped := _swapped(declared, target, keys)):
+    if not malformed and (swapped := _swapped(declared, target, draft)):
         given = ", ".join(f"{total!r}: {own!r}" for own, total in swapped.items())
         wanted = ", ".join(f"{own!r}: {total!r}" for own, total in swapped.items())
         yield f"sum={{{given}}} has the field of {target.entity.__name__} first; write sum={{{wanted}}}"
     elif not malformed:
         yield from _total_problems(declared, target)
-        yield from _sum_problems(declared, target, keys)
-        yield from _key_problems(declared, target, keys)
+        yield from _sum_problems(declared, target, draft)
+        yield from _key_problems(declared, target, draft)
 
 
 def _target(given: Any) -> EntityMapping | None:
@@ -93,10 +89,10 @@ def _is_names(given: Any) -> bool:
     return isinstance(given, Mapping) and all(isinstance(one, str) for pair in given.items() for one in pair)
 
 
-def _swapped(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) -> dict[str, str]:
+def _swapped(declared: Aggregate, target: EntityMapping, draft: Draft) -> dict[str, str]:
     """The sums the right way round, if they are the wrong way round."""
-    wrong = {own: total for own, total in declared.sums.items() if not keys.has(own)}
-    is_swapped = all(own in target.fields and keys.has(total) for own, total in wrong.items())
+    wrong = {own: total for own, total in declared.sums.items() if not draft.has(own)}
+    is_swapped = all(own in target.fields and draft.has(total) for own, total in wrong.items())
     return {total: own for own, total in wrong.items()} if is_swapped else {}
 
 
@@ -111,11 +107,11 @@ def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]
             yield f"{target.entity.__name__}.{name} would hold two totals; give each a field of its own"
 
 
-def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) -> Iterator[str]:
+def _sum_problems(declared: Aggregate, target: EntityMapping, draft: Draft) -> Iterator[str]:
     for name, total in declared.sums.items():
-        if not keys.has(name):
-            yield f"{name!r} is not a field; {suggestion(name, (*keys.attributes, *keys.computed))}"
-        elif not _is_number(scalar := keys.scalars.get(name)):
+        if not draft.has(name):
+            yield f"{name!r} is not a field; {suggestion(name, (*draft.attributes, *draft.computed))}"
+        elif not _is_number(scalar := draft.scalars.get(name)):
             yield f"{name} is not a number; sum an int, Decimal or float"
         elif scalar is not None and scalar.name != "int" and _type_of(target, total) == "int":
             yield f"{name} is a {scalar.name}, and {target.entity.__name__}.{total} an int; make that a Decimal"
@@ -134,7 +130,7 @@ def _type_of(target: EntityMapping, name: str) -> str | None:
     return scalar.name if scalar is not None else None
 
 
-def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) -> Iterator[str]:
+def _key_problems(declared: Aggregate, target: EntityMapping, draft: Draft) -> Iterator[str]:
     label = target.entity.__name__
     for name in declared.key:
         if name not in target.key_fields:
@@ -144,14 +140,14 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) 
             )
     for name in target.key_fields:
         own = declared.key.get(name, name)
-        if not keys.has(own):
+        if not draft.has(own):
             yield (
-                f"{own!r} is not a field; {suggestion(own, (*keys.attributes, *keys.computed))}"
+                f"{own!r} is not a field; {suggestion(own, (*draft.attributes, *draft.computed))}"
                 if name in declared.key
                 else f"{label} has {name} in its key, which is not a field here; write key={{{name!r}: ...}} with one"
             )
             continue
-        theirs, ours = _type_of(target, name), keys.scalars.get(own)
+        theirs, ours = _type_of(target, name), draft.scalars.get(own)
         if ours is None or ours.name != theirs:
             yield (
                 f"{own} is {ours.name if ours else 'of another type'}, and {label}.{name} is {theirs}; "

@@ -1,44 +1,67 @@
-"""Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each."""
+"""Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each.
+
+Rule 1. A declaration is judged by rules, one after the other. A rule yields what is wrong, and adds what it has
+        compiled to the draft.
+Rule 2. The class joins its table if no rule finds a problem, and no other class of the table is in its way.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from dynaorm.entity.core_schema import is_model_of_fields
-from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
-from dynaorm.entity.declare.attributes import attribute_problems, stored_fields
-from dynaorm.entity.declare.computed import computed_marks, marker_problems
-from dynaorm.entity.declare.conditions import with_conditions
-from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.fields import FieldCompiler, choice_problems, expiry_problems, kept_time_problems
-from dynaorm.entity.declare.item_type import type_names_of
-from dynaorm.entity.declare.keys import KeyBuilder, fields_for_keys, keys_of
+from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates
+from dynaorm.entity.declare.constraints import constraints
+from dynaorm.entity.declare.draft import Draft
+from dynaorm.entity.declare.fields import (
+    attributes,
+    expiry,
+    fields,
+    item_type,
+    kept_times,
+    stored_places,
+    type_names_of,
+)
+from dynaorm.entity.declare.keys import (
+    choices,
+    indexes,
+    places,
+    primary_key,
+    shards,
+    undeclared_keys,
+    vectors,
+)
 from dynaorm.entity.declare.options import ClassOptions, misnamed_fields
 from dynaorm.entity.declare.registry import conflicts, register
-from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
-from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
+from dynaorm.entity.mapping.when import When
 from dynaorm.entity.marker import (
-    AnnotatedField,
     Computed,
     CreatedAt,
     ExpiresAt,
+    OneOf,
     Stored,
+    Unique,
     UpdatedAt,
     Versioned,
     parse_markers,
 )
-from dynaorm.entity.table import Table
 from dynaorm.entity.template import BOOKKEEPING, Versioning
-from dynaorm.errors import DeclarationError
-from dynaorm.failure import shown
-from dynaorm.record import record
+from dynaorm.errors import DeclarationError, UsageError
+from dynaorm.failure import shown, suggestion
+from dynaorm.late import late
+from dynaorm.record import replace
+
+if TYPE_CHECKING:
+    from dynaorm.entity import resolve
+    from dynaorm.item import condition
+else:
+    late(globals(), condition="dynaorm.item.condition", resolve="dynaorm.entity.resolve")
 
 # Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
 _JOINING: Final = threading.RLock()
@@ -50,19 +73,16 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
     Raises:
         DeclarationError: with every problem of the class. The table is unchanged.
     """
-    marks = {name: parse_markers(name, info) for name, info in entity.model_fields.items()}
-    problems = [*options.problems, *_class_problems(entity, marks)]
-    if options.table is None:
-        raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
-    keys = fields_for_keys(entity, options, marks, problems)
-    keys_of(entity, options, keys)
-    keys.problems += vector_problems(marks, keys)
-    keys.problems += choice_problems({**marks, **computed_marks(entity)}, keys)
-    aggregates = aggregates_of(entity, keys)
-    mapping = _Draft(entity, options, options.table, marks, keys, aggregates).mapping()
+    draft = Draft(entity, options)
+    problems = draft.problems
+    problems += options.problems
+    for rule in RULES if options.table is not None else RULES_OF_MODELS:
+        for problem in rule(draft):
+            problems.append(problem)  # at once, because a rule adds some itself
     with _JOINING:
+        mapping = None if options.table is None else _mapping(draft)
         if mapping is not None:
-            mapping = with_conditions(mapping, problems)
+            mapping = _with_conditions(mapping, problems)
             problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
         if problems or mapping is None:
             raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(problems)))
@@ -71,32 +91,82 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
         register(mapping)
 
 
-def _class_problems(entity: type[BaseModel], marks: Mapping[str, AnnotatedField]) -> Iterator[str]:
-    for name, mark in marks.items():
+def _mapping(draft: Draft) -> EntityMapping | None:
+    """The mapping, complete unless there are problems; None without a complete primary key."""
+    if draft.partition is None or len(draft.primary) != len(draft.table.keys):
+        return None
+    template, versioned = draft.version_template, frozenset(_marked(draft, Versioned))
+    expires = next((draft.fields[name] for name in _marked(draft, ExpiresAt)), None)
+    stored_expiry = None
+    if expires is not None:
+        stored_expiry = Expiry(expires.attribute, draft.marks[expires.name].find(ExpiresAt)[0].unit)
+    return EntityMapping(
+        entity=draft.entity,
+        name=draft.options.name,
+        table=draft.table,
+        root=draft.options.root or draft.entity,
+        fields=draft.fields,
+        partition=draft.partition,
+        sort=draft.sort,
+        indexes=draft.indexes,
+        constraints=draft.constraints,
+        versioning=None if template is None else Versioning(template, versioned or None),
+        expires=expires,
+        expiry=stored_expiry,
+        aggregates=draft.aggregates,
+        created=tuple(draft.fields[name] for name in _marked(draft, CreatedAt)),
+        updated=tuple(draft.fields[name] for name in _marked(draft, UpdatedAt)),
+        computed=draft.computed,
+        undeclared=draft.undeclared,
+        stored=draft.stored_places,
+        formerly=draft.options.formerly,
+        type_names=type_names_of(draft),
+    )
+
+
+def _marked(draft: Draft, kind: type) -> list[str]:
+    """The fields with a marker."""
+    return [name for name in draft.fields if draft.marks[name].find(kind)]
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def markers(draft: Draft) -> Iterator[str]:
+    """Refuses markers of stored fields."""
+    for name, mark in draft.marks.items():
         yield from mark.problems
         if mark.find(Computed):
             yield f"{name}: Computed() says what a computed field looks at, and this field is stored; drop it"
         if mark.find(Stored):
             yield f"{name}: Stored() keeps a computed field, and this field is stored anyway; drop it"
-    yield from misnamed_fields(entity)
-    yield from marker_problems(computed_marks(entity), entity.model_fields)
-    yield from _dropped_markers(entity, marks)
-    if entity.model_config.get("extra") == "allow":
-        yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"
-    frozen: object = entity.model_config.get("frozen")
-    if not isinstance(frozen, bool | None):
-        # pydantic looks at it last, when the class has joined its table.
-        yield f"frozen={shown(frozen)} is neither True nor False; write one of them"
-    if not is_model_of_fields(entity):
-        yield (
-            "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
-            "handler(source) gives, or write validators"
-        )
 
 
-def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, AnnotatedField]) -> Iterator[str]:
+def names(draft: Draft) -> Iterator[str]:
+    """Refuses names of fields that are Python's or pydantic's."""
+    yield from misnamed_fields(draft.entity)
+
+
+def computed_markers(draft: Draft) -> Iterator[str]:
+    """Refuses markers of computed fields."""
+    fields = draft.entity.model_fields
+    for name, mark in draft.computed_marks.items():
+        yield from mark.problems
+        for marker in mark.markers:
+            if isinstance(marker, Computed):
+                for one in marker.of:
+                    if one not in fields:
+                        yield f"{name}: Computed(of=...) names {one!r}; {suggestion(one, fields)}"
+            elif not isinstance(marker, Unique | OneOf | Stored):
+                kind = type(marker).__name__
+                yield f"{name}: {kind}() says how a field is stored, and a computed field is not stored; drop it"
+
+
+def dropped_markers(draft: Draft) -> Iterator[str]:
+    """Refuses annotations that drop a marker of a base."""
+    marks = draft.marks
     declared: dict[tuple[str, str], str] = {}
-    for base in entity.__mro__[1:]:
+    for base in draft.entity.__mro__[1:]:
         if not issubclass(base, BaseModel) or base is BaseModel:
             continue
         for name in base.model_fields.keys() & marks.keys():
@@ -112,6 +182,61 @@ def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, AnnotatedField
         )
 
 
+def model(draft: Draft) -> Iterator[str]:
+    """Refuses configurations under which an entity could not be stored."""
+    if draft.entity.model_config.get("extra") == "allow":
+        yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"
+    frozen: object = draft.entity.model_config.get("frozen")
+    if not isinstance(frozen, bool | None):
+        # pydantic looks at it last, when the class has joined its table.
+        yield f"frozen={shown(frozen)} is neither True nor False; write one of them"
+    if not is_model_of_fields(draft.entity):
+        yield (
+            "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
+            "handler(source) gives, or write validators"
+        )
+
+
+def versions(draft: Draft) -> Iterator[str]:
+    """Refuses versions without a place."""
+    if not draft.options.versioned:
+        for name in sorted(name for name, mark in draft.marks.items() if mark.find(Versioned)):
+            yield f"{name}: Versioned() in a class without versions; add versioned=True"
+        return
+    for reserved, what in BOOKKEEPING.items():
+        if reserved in draft.table.kinds:
+            yield (
+                f"{reserved!r} is a key attribute of {draft.table}, and a versioned class stores {what} there; "
+                f"rename the key, or drop versioned="
+            )
+
+
+Rule: TypeAlias = Callable[[Draft], Iterable[str]]
+
+RULES_OF_MODELS: Final[tuple[Rule, ...]] = (markers, names, computed_markers, dropped_markers, model)
+"""The rules for a class without a table, too."""
+
+RULES: Final[tuple[Rule, ...]] = (
+    *RULES_OF_MODELS,
+    primary_key,
+    shards,
+    indexes,
+    places,
+    undeclared_keys,
+    vectors,
+    choices,
+    aggregates,
+    fields,
+    constraints,
+    versions,
+    expiry,
+    attributes,
+    stored_places,
+    kept_times,
+    item_type,
+)
+
+
 def _family_problems(mapping: EntityMapping) -> Iterator[str]:
     if mapping.root is not mapping.entity and mapping.table.type_attribute is None:
         yield (
@@ -120,82 +245,39 @@ def _family_problems(mapping: EntityMapping) -> Iterator[str]:
         )
 
 
-@record
-class _Draft:
-    """A mapping under construction. Each step compiles one part, and adds its problems to ``keys.problems``."""
+# -- conditions --------------------------------------------------------------------------------------------------------
 
-    entity: type[BaseModel]
-    options: ClassOptions
-    table: Table
-    marks: Mapping[str, AnnotatedField]
-    keys: KeyBuilder
-    aggregates: Mapping[str, AggregateMapping]
 
-    def mapping(self) -> EntityMapping | None:
-        """The mapping, complete unless there are problems; None without a complete primary key."""
-        fields = FieldCompiler(self.entity, self.options, self.marks, self.keys).fields()
-        constraints = constraints_of(self.entity, self.options, self.marks, self.keys)
-        versioning = self._versioning()
-        expires = self._expires(fields)
-        self.keys.problems += attribute_problems(fields, self.options, self.keys)
-        stored = stored_fields(self.entity, self.options, fields, self.keys)
-        if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
-            return None
-        return EntityMapping(
-            entity=self.entity,
-            name=self.options.name,
-            table=self.table,
-            root=self.options.root or self.entity,
-            fields=fields,
-            partition=self.keys.partition,
-            sort=self.keys.sort,
-            indexes=self.keys.indexes,
-            constraints=constraints,
-            versioning=versioning,
-            expires=expires,
-            expiry=self._expiry(expires),
-            aggregates=self.aggregates,
-            created=self._times(fields, CreatedAt),
-            updated=self._times(fields, UpdatedAt),
-            computed=self.keys.computed,
-            undeclared=self.keys.undeclared,
-            stored=stored,
-            formerly=self.options.formerly,
-            type_names=type_names_of(self.options, self.marks, fields, self.keys),
-        )
+def _with_conditions(mapping: EntityMapping, problems: list[str]) -> EntityMapping:
+    """The mapping with its conditions translated; ``problems`` receives a sentence for each that cannot be."""
+    return replace(
+        mapping,
+        indexes=dict(_translated(mapping, mapping.indexes, problems)),
+        constraints=dict(_translated(mapping, mapping.constraints, problems)),
+        aggregates=dict(_translated(mapping, mapping.aggregates, problems)),
+    )
 
-    # -- versions, expiry ------------------------------------------------------------------------------------------
 
-    def _versioning(self) -> Versioning | None:
-        partial = frozenset(name for name, mark in self.marks.items() if mark.find(Versioned))
-        if not self.options.versioned:
-            self.keys.problems += [
-                f"{name}: Versioned() in a class without versions; add versioned=True"
-                for name in sorted(partial)
-            ]
-            return None
-        self.keys.problems += [
-            f"{reserved!r} is a key attribute of {self.table}, and a versioned class stores {what} there; "
-            f"rename the key, or drop versioned="
-            for reserved, what in BOOKKEEPING.items()
-            if reserved in self.table.kinds
-        ]
-        if self.keys.version_template is None:
-            return None
-        return Versioning(self.keys.version_template, partial or None)
+def _translated(mapping: EntityMapping, declared: Any, problems: list[str]) -> Iterator[tuple[str, Any]]:
+    for name, one in declared.items():
+        if one.when is None:
+            yield name, one
+            continue
+        try:
+            yield name, replace(one, when=_when(mapping, one.when))
+        except UsageError as problem:
+            problems.append(f"when= of {one.when.owner}: {problem}")
 
-    def _times(self, fields: Mapping[str, FieldMapping], kind: type) -> tuple[FieldMapping, ...]:
-        marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
-        self.keys.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
-        return tuple(fields[name] for name in marked_ones if name in fields)
 
-    def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
-        names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]
-        has_versions = bool(self.options.versioned)
-        self.keys.problems += expiry_problems(names, self.keys.primary, has_versions=has_versions)
-        return fields[names[0]] if names else None
-
-    def _expiry(self, field: FieldMapping | None) -> Expiry | None:
-        return (
-            None if field is None else Expiry(field.attribute, self.marks[field.name].find(ExpiresAt)[0].unit)
-        )
+def _when(mapping: EntityMapping, when: When) -> When:
+    """Raises UsageError."""
+    given: Any = when.given
+    if not isinstance(given, condition.Condition):
+        if not callable(given):
+            raise UsageError(
+                problem=f"{shown(given)} is neither a condition nor a function",
+                remedy='write a condition, such as F.status == "open", or a function of the entity',
+            )
+        return when
+    fields = frozenset(str(path[0]) for path in condition.paths_of(given))
+    return When(when.owner, given, fields, resolve.resolve_condition(mapping, given, revision=False))
