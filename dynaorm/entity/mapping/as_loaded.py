@@ -28,7 +28,7 @@ def as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozense
     """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
     keys = _keys(mapping, first)
     item = mapping.encoder.encode(first)
-    # They are not stored: loading takes these defaults again (Rule 1 of ``default``).
+    # They are not stored: loading takes these defaults again (rule 5 of ``validate``).
     for name in spared:
         item.pop(mapping.fields[name].attribute, None)
     try:

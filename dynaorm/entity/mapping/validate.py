@@ -4,7 +4,12 @@ Rule 1. The values are validated together, as constructing the entity would. Not
         gets the values that validation changed once they are stored.
 Rule 2. Values that are valid by their types alone are not shown to pydantic, which would give equal ones (``exact``).
 Rule 3. What validators may change again when it is loaded is loaded before it is stored (``as_loaded``).
-Rule 4. What validation takes, but not as it was given, is refused (``given``).
+Rule 4. What validation takes, but not as it was given, is refused. It makes an instance of the nested class from one of
+        a subclass, so that what is stored, and loads, would lack the other fields. It reads an iterator to its end, so
+        that the next one would find nothing.
+Rule 5. A default that pydantic does not validate, such as ``lo: int = None``, is no input as long as nobody set the
+        field and nothing is stored of it: loading takes it again. One that a write stores is an input: what is stored
+        has to load.
 
 A value for a key that is read is of the type of its field. Another one is converted as constructing the entity does it
 (``fit``).
@@ -12,30 +17,33 @@ A value for a key that is read is of the type of its field. Another one is conve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
-from dynaorm.entity.codec.value import Codec, CodecError
+from dynaorm.entity.codec.value import Codec, CodecError, inside
 from dynaorm.entity.mapping.equal import is_equal
-from dynaorm.entity.mapping.given import refuse_iterators, refuse_subclasses
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import InvalidValue
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
-from dynaorm.item.value import AttributeValue, same
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.late import late
 from dynaorm.record import record
 
 if TYPE_CHECKING:
+    from dynaorm.entity.codec import model
     from dynaorm.entity.mapping import as_loaded
 else:
-    late(globals(), as_loaded="dynaorm.entity.mapping.as_loaded")
+    late(globals(), as_loaded="dynaorm.entity.mapping.as_loaded", model="dynaorm.entity.codec.model")
 
 T = TypeVar("T")
 
@@ -71,7 +79,7 @@ def validated(
 
     ``kept`` are the fields that are as they were loaded. They may break a rule that spares loaded values: a validator
     can tell by ``info.context is LOADING``. ``spared`` are those that have a default which is no input
-    (see ``default``). ``strict`` is False for values that a codec has decoded, such as dicts in
+    (rule 5). ``strict`` is False for values that a codec has decoded, such as dicts in
     place of dataclasses.
 
     Raises:
@@ -296,3 +304,112 @@ def _with_kept(
         )
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
         raise mapping.errors.refused(raised, values) from mapping.errors.cause_of_refusal(raised)
+
+
+# -- what is not taken as it is given ----------------------------------------------------------------------------------
+
+
+def refuse_subclasses(given: Any, value: Any) -> None:
+    """Raises CodecError if validation made an instance of a class from one of a subclass (rule 4)."""
+    if given is value:
+        return
+    if isinstance(given, type(value)) and (isinstance(value, BaseModel) or is_dataclass(value)):
+        model.refuse_other_class(given, type(value))
+    for step, one, other in _parts(given, value):
+        try:
+            refuse_subclasses(one, other)
+        except CodecError as problem:
+            raise inside(step, problem) from None
+
+
+def _parts(given: Any, value: Any) -> Iterator[tuple[int | str, Any, Any]]:
+    """The parts of a value, each with what it was validated from and the step to it."""
+    if isinstance(value, list | tuple):
+        if isinstance(given, list | tuple):
+            yield from ((step, *both) for step, both in enumerate(zip(given, value, strict=False)))
+        return
+    held, whole = _named_parts(given), _named_parts(value)
+    yield from ((str(name), held[name], whole[name]) for name in whole.keys() & held.keys())
+
+
+def _named_parts(value: Any) -> Mapping[Any, Any]:
+    if isinstance(value, BaseModel):
+        return vars(value)
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value) if hasattr(value, one.name)}
+    return value if isinstance(value, Mapping) else _NOTHING
+
+
+def refuse_iterators(errors: ClassErrors, given: Mapping[str, Any], altered: Iterable[str]) -> None:
+    """Raises InvalidValue for an iterator among given values: the next validation would find it used up."""
+    found = False
+    for name in altered:
+        with suppress(RecursionError):  # encoding refuses a value that is nested so deeply
+            found = _has_iterator(given.get(name))
+        if found:
+            problem = "is or contains an iterator, which can be read only once"
+            raise errors.invalid(name, given[name], problem, "give it a list")
+
+
+def _has_iterator(value: Any) -> bool:
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_has_iterator, value))
+    return isinstance(value, Iterator) or any(map(_has_iterator, _named_parts(value).values()))
+
+
+# -- defaults that pydantic does not validate --------------------------------------------------------------------------
+
+
+def untouched_defaults(
+    mapping: EntityMapping,
+    entity: BaseModel,
+    stored: Item | None = None,
+    kept: frozenset[str] = _NO_FIELDS,
+) -> frozenset[str]:
+    """The fields of an object that have a default which is no input (rule 5).
+
+    Args:
+        mapping: its class.
+        entity: the object.
+        stored: the item that it was loaded from; None for a new one.
+        kept: the fields that did not change since.
+    """
+    if not mapping.rules.spared:
+        return _NO_FIELDS
+    found = set[str]()
+    for name, default in mapping.rules.spared.items():
+        field = mapping.fields[name]
+        if not is_equal(vars(entity).get(name, _MISSING), default):
+            continue
+        if stored is not None and name in kept:
+            is_untouched = field.stored_in(stored) is None
+        else:
+            is_untouched = name not in entity.model_fields_set and _is_absent(field, default)
+        if is_untouched and not field.in_key:
+            found.add(name)
+    return frozenset(found)
+
+
+def _is_absent(field: FieldMapping, value: Any) -> bool:
+    with suppress(ValueError):
+        return field.encode(value) is None
+    return False
+
+
+def with_stored_defaults(mapping: EntityMapping, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Given values, with the static defaults that would be stored beside them without being validated."""
+    found = {
+        name: default
+        for name, default in mapping.rules.spared.items()
+        if not mapping.fields[name].in_key and not _is_absent(mapping.fields[name], default)
+    }
+    return {**found, **given}
+
+
+def with_made_values(
+    mapping: EntityMapping, given: Mapping[str, Any], values: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Given values, with those among all values that factories made: pydantic does not validate them either."""
+    info = mapping.entity.model_fields
+    made = (name for name, one in info.items() if one.default_factory is not None and name not in given)
+    return {**{name: values[name] for name in made if not mapping.fields[name].in_key}, **given}

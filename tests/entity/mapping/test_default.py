@@ -6,9 +6,13 @@ import pytest
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from dynaorm import Entity, Table, detached
-from dynaorm.entity.mapping.default import untouched_defaults, with_made_values, with_stored_defaults
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.mapping.validate import validated
+from dynaorm.entity.mapping.validate import (
+    untouched_defaults,
+    validated,
+    with_made_values,
+    with_stored_defaults,
+)
 from dynaorm.errors import InvalidValue
 
 KEY = {"PK": {"S": "ROW#1"}, "SK": {"S": "R"}, "_type": {"S": "Row"}, "_rev": {"S": "r"}, "id": {"S": "1"}}
