@@ -186,7 +186,7 @@ def test_what_is_not_stored_as_it_loads_is_found_and_repaired_once(
         assert words_of(found, FindingKind.UNREADABLE).keys() == stored.keys() - loads.keys()
         list(tool(session, table.now))
         left = list(tools.verify(session, table.now))
-    recorder.check([mapping_of(table.now).table], "verify", "repair")
+    recorder.check([mapping_of(table.now).table], "tools")
     lost = [one for name, one in stored.items() if name not in loads]
     # Nobody can tell whether an item that cannot be read still holds the value of its guard.
     values = [one["text"] for one in (*loads.values(), *lost)]

@@ -279,7 +279,7 @@ class World:
 KEPT: Final = ("created", "changed", "created_ms", "changed_iso")
 FREE: Final = (
     *("shard", "text", "nick", "slug", "mail", "tag", "num", "state", "info", "at"),
-    *("tags", "extra", "doc", "note", "until", "kind", "kept", "more"),
+    *("tags", "extra", "doc", "note", "until", "kind", "more"),
 )
 
 
@@ -398,7 +398,7 @@ def current(world: World, one: One) -> Any:
     number = number_in(world.raw()[TABLE][world.model.place(one.values)])
     if number is None or world.spec.revision == "text":
         return F.num == one.values["num"]
-    return (F.kept.number if world.spec.revision in ("nested", "around") else F.changes) == number
+    return F.changes == number
 
 
 def update(world: World) -> None:
@@ -849,7 +849,7 @@ def program(spec: Spec, engine: Transport, pick: Pick, *, steps: int) -> World:
             pick(OPERATIONS)(world)
         read(world)
         tables = [one for one in world.classes.tables if one.name != GUARDS]
-        world.recorder.check(tables, "read", "scan", "write", "remember")
+        world.recorder.check(tables, "read", "write", "tools")
         assert list(tools.verify(world.plain, world.classes.table)) == []
     except BaseException as error:
         error.add_note("\n".join([repr(spec), *world.log[-12:]]))
