@@ -11,11 +11,11 @@ EXAMPLES = ROOT / "examples"
 
 SHOWN = {
     "bobby_tables": (
-        ", 3 items\n",
+        ", 4 items\n",
         "userName#btables",
         "email#bobby@tables.com",
-        ", 0 items\n",
-        ", 6 items\n",
+        ", 1 item\n",
+        ", 7 items\n",
         "jsmith",
     ),
     "two_tables": (", 1 item\n", ", 2 items\n", "email#bobby.tables@gmail.com", "table: User"),
