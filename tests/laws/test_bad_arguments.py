@@ -446,6 +446,7 @@ MADE_BY_DYNAORM: Final = {
         "Fault",
     ),
     *("Inconsistency", "Broken", "IdempotencyKey", "PageParams"),
+    *("Applied", "ApplyPlan", "ApplyProgress", "DumpResult", "Finding", "LoadResult", "RepairResult"),
 }
 """Calls return their objects, and so do the classes whose names end with ``Description``. Users only read them."""
 MADE_BY_OTHERS: Final = {"Entity", "PageOf", "Problem", "Clock", "Transport", "AsyncTransport", "Reply"}

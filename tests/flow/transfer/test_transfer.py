@@ -35,6 +35,7 @@ from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.flow.tables import definition
 from dynaorm.item.json_body import item_line
 from dynaorm.testing import FakeClock, ScriptedTransport
+from dynaorm.transport.threaded import ThreadedTransport
 
 _NUMBERS: Final = count()
 
@@ -517,7 +518,7 @@ def test_files_of_an_asynchronous_session_are_not_used_in_the_thread_of_its_loop
 
     async def work() -> None:
         async with AsyncSession(
-            region="us-east-1", clock=FakeClock(), table_names={shop.name: name}
+            transport=ThreadedTransport(moto), clock=FakeClock(), table_names={shop.name: name}
         ) as session:
             await tools.load(session, shop, source, raw=True)
             await tools.dump(session, shop, target)
@@ -543,7 +544,7 @@ def test_a_dump_that_is_cancelled_ends_when_nobody_uses_its_file_any_more(
 
     async def work() -> None:
         async with AsyncSession(
-            region="us-east-1", clock=FakeClock(), table_names={shop.name: name}
+            transport=ThreadedTransport(moto), clock=FakeClock(), table_names={shop.name: name}
         ) as session:
             await tools.load(session, shop, BytesIO(b"".join(lines)), raw=True)
             dumping = asyncio.ensure_future(tools.dump(session, shop, target))
@@ -577,5 +578,5 @@ def test_a_wrong_argument_is_refused_before_anything_is_sent(
     method: str, table: Any, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        getattr(Session(transport=ScriptedTransport()), method)(table, BytesIO(), **options)
+        getattr(tools, method)(Session(transport=ScriptedTransport()), table, BytesIO(), **options)
     assert said in str(refused.value)
