@@ -377,7 +377,7 @@ def with_current_names(mapping: EntityMapping, item: Item) -> dict[str, Attribut
     """The item with every field under its present attribute name, and its class under its present name."""
     found = dict(item)
     kind = mapping.table.type_attribute
-    if kind is not None and item.get(kind, {}).get("S") in mapping.formerly:
+    if kind is not None and (item.get(kind) or {}).get("S") in mapping.formerly:
         found[kind] = {"S": mapping.name}
     for field in mapping.fields.values():
         if field.formerly:

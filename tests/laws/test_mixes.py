@@ -90,6 +90,13 @@ class AsyncEngine:
         return self._inner.call(call)
 
 
+def use(tool: Callable[..., Any], session: Any, *given: Any, **named: Any) -> Any:
+    """The result of a function of ``dynaorm.tools`` with either kind of session."""
+    if isinstance(session, Awaited):
+        return session.use(tool, *given, **named)
+    return tool(session, *given, **named)
+
+
 class Awaited:
     """An AsyncSession, called as a Session is."""
 
@@ -98,6 +105,9 @@ class Awaited:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *given, **named: LOOP.run_until_complete(getattr(self._session, name)(*given, **named))
+
+    def use(self, tool: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        return LOOP.run_until_complete(tool(self._session, *given, **named))
 
     @contextmanager
     def transaction(self, *given: Any, **named: Any) -> Iterator[Any]:
@@ -599,7 +609,7 @@ def swap(world: World) -> None:
 
 
 def block(world: World) -> None:
-    """A change and a deletion or a check, perhaps under a token that is remembered; and the same again."""
+    """A change and a deletion or a check, perhaps under a token; and the same again."""
     ones = world.live()
     if len(ones) < 2:
         return
@@ -613,7 +623,7 @@ def block(world: World) -> None:
     elif second.values["num"] >= limit:
         problems.append(ConditionFailed)
     problems += world.model.write(state, new, world.now)
-    state.tokens += remember is not None
+    state.tokens += token is not None
     changed, other = world.key(first.values), world.key(second.values)
 
     def work(session: Any) -> None:
@@ -625,16 +635,13 @@ def block(world: World) -> None:
     if world.attempt(what, work, (state, problems)):
         world.keep(new, None)
         if token is not None:
-            again(world, work, is_remembered=remember is not None)
+            again(world, work)
 
 
-def again(world: World, work: Callable[[Any], None], *, is_remembered: bool) -> None:
+def again(world: World, work: Callable[[Any], None]) -> None:
     """A block under a token is applied once."""
     before = world.raw()
-    try:
-        work(world.plain)
-    except OutcomeUnknown:
-        assert not is_remembered
+    work(world.plain)
     assert world.raw() == before
 
 
@@ -673,7 +680,7 @@ def prune(world: World) -> None:
     target = world.key(world.state.versions[place][numbers[-1]].values)
     what = f"prune {place} {keep} of {numbers}"
     if world.attempt(
-        what, lambda session: tools.prune(session, target, keep=keep), (state, []), faults=False
+        what, lambda session: use(tools.prune, session, target, keep=keep), (state, []), faults=False
     ):
         assert world.result == len(pruned)
 
@@ -687,7 +694,9 @@ def purge(world: World) -> None:
     versions = state.versions.pop(place)
     target = world.key(versions[max(versions)].values)
     what = f"purge {place} {sorted(versions)}"
-    if world.attempt(what, lambda session: tools.purge(session, target), (state, problems), faults=False):
+    if world.attempt(
+        what, lambda session: use(tools.purge, session, target), (state, problems), faults=False
+    ):
         assert world.result == len(versions)
 
 

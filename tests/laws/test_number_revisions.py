@@ -13,6 +13,8 @@ from pynamodb.models import Model
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table
 from dynaorm.errors import AlreadyExists, EntityNotFound, StaleEntity
 from dynaorm.flow.call import Call, Transport
+from dynaorm.testing import strict_moto
+from dynaorm.testing.moto_engine import MotoTransport
 from tests.raw_tables import REGION
 
 table = Table(
@@ -36,6 +38,13 @@ class PageModel(Model):
     words = NumberAttribute(default=0)
     title = UnicodeAttribute(default="")
     version = VersionAttribute()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Transport]:
+    """Pynamodb and dynaorm see one table."""
+    with strict_moto():
+        yield MotoTransport(region=REGION)
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,10 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
             r"create_table\(\) takes a Table, not <class .*User'>; give the Table of the class",
         ),
         (lambda session: session.save(User), "a class was given in place of an object of it; give an object"),
-        (lambda session: session.delete(User), "a class was given in place of an object of it"),
+        (
+            lambda session: session.delete(User),
+            "the primary key of User is made of user_id, and user_id is missing",
+        ),
         (lambda session: session.save({"user_id": "1"}), "dict is no entity class; use one"),
         (lambda session: session.save(USER), "Key is no entity class"),
         (lambda session: session.save(None), "NoneType is no entity class; give an entity; .* get_one"),

@@ -62,6 +62,10 @@ class DrivenSession:
             for name, arguments, options in recorded.calls:
                 getattr(tx, name)(*arguments, **options)
 
+    def use(self, tool: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """The result of a function of ``dynaorm.tools``."""
+        return self._run(tool(self._session, *given, **named))
+
     def _run(self, work: Awaitable[Any]) -> Any:
         return self._loop.run_until_complete(asyncio.ensure_future(work, loop=self._loop))
 
@@ -73,3 +77,10 @@ class _Recorded(NamedTuple):
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *given, **named: self.calls.append((name, given, named))
+
+
+def use(tool: Callable[..., Any], session: Any, *given: Any, **named: Any) -> Any:
+    """The result of a function of ``dynaorm.tools`` with either kind of session."""
+    if isinstance(session, DrivenSession):
+        return session.use(tool, *given, **named)
+    return tool(session, *given, **named)

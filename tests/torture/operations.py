@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dynaorm import Entity, F, Key, Session, inspect, tools
 from dynaorm.errors import StoreError, UsageError
+from tests.torture.cancelling import use
 from tests.torture.entities import NAMES, base_of, claims, key_of, kind_of, name_of_entity, shown
 from tests.torture.journal import Effect
 
@@ -261,7 +262,7 @@ def purging(name: str) -> Operation:
 
     def send(session: Session) -> Results:
         try:
-            tools.purge(session, key_of(name))
+            use(tools.purge, session, key_of(name))
         except UsageError as refusal:
             raise NotDeleted(name=name) from refusal
         return {}
@@ -273,7 +274,7 @@ def pruning(name: str, keep: int) -> Operation:
     """Delete all versions but the newest ones."""
 
     def send(session: Session) -> Results:
-        tools.prune(session, key_of(name), keep=keep)
+        use(tools.prune, session, key_of(name), keep=keep)
         return {}
 
     return Operation("prune", (Effect(name, "prune", number=keep),), send)

@@ -210,7 +210,6 @@ def test_what_encode_never_makes_is_refused_where_it_is(annotation: Any, stored:
     ("annotation", "stored", "value"),
     [
         (int, {"N": "1E+2"}, 100),
-        (datetime, {"S": "2024-01-02T03:04:05+05:00"}, datetime(2024, 1, 1, 22, 4, 5, tzinfo=UTC)),
         (Status, {"S": "from the future"}, Status.UNKNOWN),
         (Point, {"L": [{"N": "1"}]}, Point(1, "origin")),
     ],
