@@ -375,7 +375,7 @@ class CompiledRange:
             for sign, text in comparisons:
                 self._checked(level + text + self._after)
                 found = found.cut(*(self._from if sign in (">", ">=") else self._to)(sign, level, text))
-            if found.high == "" or _allowed(starts, comparisons).is_empty:
+            if (found.high == "" and not self._head) or _allowed(starts, comparisons).is_empty:
                 return NOTHING
         found = found.shifted(self._head).closed(self._kind)
         # No key is empty, and DynamoDB refuses to compare a key with an empty text.

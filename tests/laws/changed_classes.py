@@ -112,7 +112,6 @@ def _before(now: Spec, pick: Pick) -> Spec:
         "computed": {"computed": pick(("", "plain")) if now.computed else ""},
         "times": {"times": ""},
         "expires": {"expires": ""},
-        "codec": {"codec": pick(("iso", "pynamodb", "milliseconds")) if now.codec not in ("", "ms") else now.codec},
         "subclass": {"subclass": ""},
         "name": {"formerly": "was" if now.formerly and now.typed == "own" else now.formerly},
         "revision": {"revision": ""},

@@ -46,8 +46,10 @@ def found_by_verify(world: ChangedWorld) -> list[Finding]:
 
     def is_former(one: Finding) -> bool:
         name = str(next(iter(one.item_key["PK"].values()))).partition("#")[0]
-        is_left = one.kind is FindingKind.INDEX_KEYS and not one.repairable and foreign(world)
-        return bool(is_left) or (one.kind is FindingKind.UNKNOWN_ITEM and name in former)
+        is_left = one.kind is FindingKind.INDEX_KEYS and not one.repairable and bool(foreign(world))
+        # An older class deletes no guard of a newer unique value. Whoever restores the entity needs it.
+        is_left |= one.kind is FindingKind.ORPHAN_GUARD and bool(one.uncertain_because)
+        return is_left or (one.kind is FindingKind.UNKNOWN_ITEM and name in former)
 
     found = verify(world.session, world.classes[NEW].table, options=options)
     return [one for one in found if not is_former(one)]
@@ -123,7 +125,8 @@ def check(world: ChangedWorld) -> None:
     before = world.raw()
     again = complete(world, "backfill")
     assert {(one.outcome, one.finding.kind) for one in again} <= {
-        (Outcome.NEEDS_DECISION, FindingKind.DUPLICATE)
+        (Outcome.NEEDS_DECISION, FindingKind.DUPLICATE),
+        (Outcome.NEEDS_DECISION, FindingKind.ORPHAN_GUARD),
     }
     assert world.raw() == before
     if twice:
