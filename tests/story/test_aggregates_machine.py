@@ -19,6 +19,7 @@ from dynaorm import Aggregate, Computed, Entity, F, Key, Session, Table, Transac
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
+    ConditionFailed,
     DynaormError,
     EntityNotFound,
     InvalidValue,
@@ -138,6 +139,8 @@ def totals(items: list[Item]) -> Totals:
 
 def is_explained(refused: DynaormError, items: list[Item]) -> bool:
     """Whether the items show why an operation was refused."""
+    if isinstance(refused, UsageError) and " is new: " in str(refused):
+        return True  # a block made the object and deleted it again
     if not isinstance(refused, AlreadyExists | EntityNotFound | StaleEntity):
         return False
     key = refused.key.primary_key.items()
@@ -341,8 +344,9 @@ class Machine(CountingMachine):
                 for one, _ in drawn:
                     one(tx)
 
-        # What a block may not hold; ``new`` objects in it are not loaded, or were changed by hand.
-        if self.do(work, fault, (SameItemTwice, UsageError, InvalidValue)):
+        # What a block may not hold; ``new`` objects in it are not loaded, or were changed by hand. A check may fail.
+        wrong = (SameItemTwice, UsageError, InvalidValue, StaleEntity, ConditionFailed)
+        if self.do(work, fault, wrong):
             self.held += [entity for _, entity in drawn if entity is not None]
 
     def step(self, data: st.DataObject) -> tuple[Step, Any]:
