@@ -139,9 +139,7 @@ def totals(items: list[Item]) -> Totals:
 
 def is_explained(refused: DynaormError, items: list[Item]) -> bool:
     """Whether the items show why an operation was refused."""
-    if isinstance(refused, UsageError) and " is new: " in str(refused):
-        return True  # a block made the object and deleted it again
-    if not isinstance(refused, AlreadyExists | EntityNotFound | StaleEntity):
+    if not isinstance(refused, AlreadyExists | ConditionFailed | EntityNotFound | StaleEntity):
         return False
     key = refused.key.primary_key.items()
     stored = next((item for item in items if key <= item.items() and "deleted" not in item), None)
@@ -149,7 +147,10 @@ def is_explained(refused: DynaormError, items: list[Item]) -> bool:
         return stored is not None
     if isinstance(refused, EntityNotFound):
         return stored is None
-    return stored is None or stored["_rev"]["S"] != refused.expected
+    if isinstance(refused, ConditionFailed):  # the only condition: a check of ``F.members < 3``
+        return stored is None or int(stored["members"]["N"]) >= 3
+    # Of two objects of one entity in a block, ``expected`` is what one was loaded as, and ``found`` the other.
+    return stored is None or {stored["_rev"]["S"]} != {refused.expected, refused.found}
 
 
 class Machine(CountingMachine):
@@ -283,7 +284,9 @@ class Machine(CountingMachine):
         if not changes or isinstance(entity, Group):
             return
         if edit:
-            self.do(lambda session: session.update(entity, changes), fault)
+            # An object that was deleted is new again.
+            wrong = () if inspect(entity).loaded else (UsageError,)
+            self.do(lambda session: session.update(entity, changes), fault, wrong)
             return
         for name, value in changes.items():
             setattr(entity, name, value)
@@ -344,9 +347,8 @@ class Machine(CountingMachine):
                 for one, _ in drawn:
                     one(tx)
 
-        # What a block may not hold; ``new`` objects in it are not loaded, or were changed by hand. A check may fail.
-        wrong = (SameItemTwice, UsageError, InvalidValue, StaleEntity, ConditionFailed)
-        if self.do(work, fault, wrong):
+        # What a block may not hold; ``new`` objects in it are not loaded, or were changed by hand.
+        if self.do(work, fault, (SameItemTwice, UsageError, InvalidValue)):
             self.held += [entity for _, entity in drawn if entity is not None]
 
     def step(self, data: st.DataObject) -> tuple[Step, Any]:
