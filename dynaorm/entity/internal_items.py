@@ -7,6 +7,17 @@ from typing import Final
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item
 
+# A guard item holds a unique value for one entity: its attributes, and the owner that it names.
+#
+# Rule 1. It has its key, its owner, and the time of its expiry if the owner has one.
+# Rule 2. The owner is the primary key of the entity that holds the value. In another table than its entity's, a guard
+#         item also says in which table the owner is.
+# Rule 3. An owner that does not say so may be in any of the tables: other programs write such.
+#
+# Its key is made in ``entity/mapping/constraint.py``. When it is written, and under which condition, is decided in
+# ``plan/kinds/guards.py``.
+
+
 OWNER: Final = "owner"
 TABLE: Final = "table"
 
@@ -56,6 +67,15 @@ def key_in(owner: Item, table: Table) -> Item | None:
 def without_table(owner: Item) -> Item:
     """What an owner names besides its table."""
     return {name: value for name, value in owner.items() if name != TABLE}
+
+
+# A token item remembers a block that ran under a token of the caller's: its key and its attributes.
+#
+# The key is ``#token#<token>``, in the sort key, too, where the table has one. No guard item can have this key,
+# because its key begins with the name of a constraint, which is not empty and contains no ``#``.
+#
+# What ``BLOCK`` says of the block, and how another one is compared with it, is decided in ``plan/same_block.py``;
+# when the item is written, in ``plan/kinds/token_item.py``.
 
 
 TOKEN_PREFIX: Final = "#token#"

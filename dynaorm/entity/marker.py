@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from dynaorm.item.condition import Condition
 
 
+# How other libraries store a value: as another text or number than dynaorm would, or as JSON or compressed text.
+#
+# Rule 1. A form that drops a part of a value (milliseconds drop microseconds) stores what is left, and a save puts
+#         that on the object.
+# Rule 2. A condition compares values. So a bound that a form would cut is written as something between the two stored
+#         values next to it.
+
+
 @record
 class StoredForm:
     """The form in which a field is stored, for ``Attribute(codec=...)``. The forms are in ``dynaorm.codecs``.
@@ -401,6 +409,13 @@ MARKERS = (
     Stored,
     Vector,
 )
+
+
+# The markers of a field, and the errors for markers in the wrong place and for types that are not defined.
+#
+# A marker applies to the field in ``Annotated[str, Unique()]``, ``Annotated[str | None, Unique()]``, ``Annotated[str,
+# Unique()] | None`` and aliases of these. In ``list[Annotated[str, Unique()]]`` it would apply to the members, which
+# dynaorm does not support, so the class is refused.
 
 
 def _names(given: Any) -> tuple[Any, ...]:

@@ -1,9 +1,4 @@
-"""Items as they are, by BatchWriteItem, which replaces whatever is stored under their keys.
-
-A Put that got no answer, or was left out, is sent again: a second Put of the same item does no harm.
-
-
-``bulk_load``: BatchWriteItem, which replaces any stored item and supports no conditions.
+"""``bulk_load``: BatchWriteItem, which replaces any stored item and supports no conditions.
 
 Rule 1. A window has the effect of writing its entities one after another: of two with the same key, the last is stored.
 Rule 2. A Put without an answer is sent again, because a second Put of the same item does no harm. If it stays without
@@ -50,6 +45,11 @@ from dynaorm.plan.intent import Save
 from dynaorm.record import record
 
 T = TypeVar("T")
+
+# Items as they are, by BatchWriteItem, which replaces whatever is stored under their keys.
+#
+# A Put that got no answer, or was left out, is sent again: a second Put of the same item does no harm.
+
 
 Puts = dict[Ident, tuple[T, tuple[Item, bytes]]]
 """What is put under each key: what the caller knows it by, and the item with the JSON of it."""

@@ -1,12 +1,4 @@
-"""Windows over any number of entities, and a tally of those that failed.
-
-Rule 1. The next window is taken from the caller's iterable only after the last one is done. So the memory needed does
-        not depend on the number of entities, but for a digest of each key that is deleted.
-Rule 2. A DynaormError of one entity does not stop the others, and is reported at the end. Any other error, such as
-        missing credentials or an error of the caller's iterable, ends the work at once.
-
-
-``save_many`` and ``delete_many``: one plan for each entity, or for each block of entities; several at a time.
+"""``save_many`` and ``delete_many``: one plan for each entity, or for each block of entities; several at a time.
 
 Rule 1. They are not atomic: every entity is attempted, and a ``BulkError`` reports those that failed.
 Rule 2. A block that is refused because of one of its entities is divided in two halves, and each is sent by itself,

@@ -4,28 +4,6 @@ Rule 1. A transport makes exactly one attempt per call. Flows repeat calls.
 Rule 2. An error of DynamoDB's own is a ``Refusal``. A timeout, dropped connection or HTTP 5xx is ``NoAnswer``: the
         write may have happened.
 Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a test can decide them.
-
-
-Which calls are repeated, and how long to wait before each attempt.
-
-Full jitter: the pause before the n-th repetition is uniform between nothing and a ceiling that doubles each time.
-Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
-
-
-The settings that all flows of a session share.
-
-Running several flows concurrently.
-
-Every flow runs to its end, even if another one fails, so that no write is left without an outcome.
-
-
-The requests and capacity that a query has used.
-
-The keys at which the pages of one read end.
-
-Rule 1. DynamoDB gives no LastEvaluatedKey twice in one read. A server that does would be read for ever.
-Rule 2. One earlier key is remembered: that of the last page whose number is a power of two. So a circle of pages is
-        noticed after at most three rounds, however long it is (R. P. Brent's method).
 """
 
 from __future__ import annotations
@@ -296,6 +274,12 @@ class Clock(Protocol):
         ...
 
 
+# Which calls are repeated, and how long to wait before each attempt.
+#
+# Full jitter: the pause before the n-th repetition is uniform between nothing and a ceiling that doubles each time.
+# Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
+
+
 # DynamoDB remembers a client request token for ten minutes after the request completed; after that a repetition would
 # be a new request. One minute is left for the last attempt itself.
 WINDOW_SECONDS: Final = 540.0
@@ -428,6 +412,11 @@ class Context:
     timeout: float | None = None
 
 
+# Running several flows concurrently.
+#
+# Every flow runs to its end, even if another one fails, so that no write is left without an outcome.
+
+
 def gather(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T]]:
     """The results of several flows, in order. The first failure is raised after all have ended.
 
@@ -498,6 +487,13 @@ def last_key(reply: Reply) -> Item | None:
 
 
 K = TypeVar("K")
+
+
+# The keys at which the pages of one read end.
+#
+# Rule 1. DynamoDB gives no LastEvaluatedKey twice in one read. A server that does would be read for ever.
+# Rule 2. One earlier key is remembered: that of the last page whose number is a power of two. So a circle of pages is
+#         noticed after at most three rounds, however long it is (R. P. Brent's method).
 
 
 class PageKeys(Generic[K]):

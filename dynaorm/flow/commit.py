@@ -42,6 +42,13 @@ from dynaorm.plan.plan import Effect, NeedsReplan, Plan, Planned
 from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, revision_in, token_item_of
 from dynaorm.record import replace
 
+# A block that runs again under its token: whether an equal one was applied before.
+#
+# Rule 1. What the first block wrote or deleted may be what keeps the second from being planned. So a block that
+#         cannot be planned is refused only if it was not applied before.
+# Rule 2. The token item proves it, or else one item that carries the block's revision. Without either, only DynamoDB
+#         knows whether the token was used.
+
 
 def is_equal_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
     """Whether a plan under the caller's token is that of a block with these intents."""

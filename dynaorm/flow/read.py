@@ -32,6 +32,12 @@ from dynaorm.item.value import Item, is_item
 from dynaorm.late import late
 from dynaorm.remedies import is_denial
 
+# Checks that a reply has what everything that reads it relies on: above all, the keys of its items.
+#
+# Rule 1. DynamoDB returns no item without its key attributes, each of the declared type. A server that does is not
+#         understood: its reply is no answer, and its items are not taken for absent ones.
+
+
 _CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
 
 

@@ -1,22 +1,4 @@
-"""Where a table is, and how large it is: what a person is told before a tool works on it.
-
-The arguments of CreateTable: what a table is for DynamoDB, as a declaration says it.
-
-What differs between a declared table and a live one, and which requests make the live one as declared.
-
-Rule 1. A live table may have more than is declared: other indexes, wider projections, a stream. Such a difference is
-        harmless to dynaorm, and ``create_table`` accepts it.
-Rule 2. One UpdateTable changes one global index or the stream, and the next one waits until the table is active (Amazon
-        DynamoDB API Reference, UpdateTable). So a difference may take several steps.
-Rule 3. Keys of a table and its local indexes can only be given when it is created.
-Rule 4. A vector index has a SearchSchema in place of a KeySchema, and what it is else: vectors, their length, their
-        distance. Together they are its keys here.
-
-
-CreateTable and DeleteTable, which wait until the table is active or gone, and the comparison with a live table.
-
-An existing table with other keys is refused. A table is deleted only if its physical name is given.
-"""
+"""Tables: where they are, the arguments of CreateTable, and how live tables differ from their declarations."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
@@ -160,6 +142,17 @@ def definition(table: Table, name: str) -> dict[str, Any]:
         for one in table.indexes.values()
     ]
     return definition_of(name, _keys((table.pk,)), _keys(table.keys[1:]), indexes, stream=table.stream)
+
+
+# What differs between a declared table and a live one, and which requests make the live one as declared.
+#
+# Rule 1. A live table may have more than is declared: other indexes, wider projections, a stream. Such a difference
+#         is harmless to dynaorm, and ``create_table`` accepts it.
+# Rule 2. One UpdateTable changes one global index or the stream, and the next one waits until the table is active
+#         (Amazon DynamoDB API Reference, UpdateTable). So a difference may take several steps.
+# Rule 3. Keys of a table and its local indexes can only be given when it is created.
+# Rule 4. A vector index has a SearchSchema in place of a KeySchema, and what it is else: vectors, their length, their
+#         distance. Together they are its keys here.
 
 
 def _keys(keys: Iterable[KeyAttribute]) -> Keys:
@@ -703,6 +696,11 @@ def _named(index: Mapping[str, Any]) -> list[str]:
 
 def _text(keys: Iterable[tuple[str, str, str]]) -> str:
     return ", ".join(f"{name} ({role} {kind})" for role, name, kind in keys)
+
+
+# CreateTable and DeleteTable, which wait until the table is active or gone, and the comparison with a live table.
+#
+# An existing table with other keys is refused. A table is deleted only if its physical name is given.
 
 
 # A new table is active after some seconds. Poll every half second, for ten minutes at most; polling is free.

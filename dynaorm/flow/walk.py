@@ -1,13 +1,4 @@
-"""The merge of several key queries, such as the shards of one partition, in the order of their sort keys.
-
-Rule 1. The place of a key query is that of the first result buffered of it, or else that of the item read last.
-        Nothing is taken past a key query of which a page must be read first.
-Rule 2. Of results with equal sort keys, that of the first key query comes first; in a walk backwards, that of the last.
-Rule 3. A walk that begins at a cursor begins each key query at the cursor's sort key: behind it if the results of that
-        key query come before those of the cursor's own.
-
-
-Walking the key queries of a query: pages are read as they are needed, and several are merged (``merge``).
+"""Walking the key queries of a query: pages are read as they are needed, and several are merged.
 
 Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a key query.
 Rule 2. Never read more than the result requires: each of several partitions is read by its share, and further when
@@ -42,6 +33,15 @@ from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.key_range import comparable
 from dynaorm.query.query_spec import QuerySpec
+
+# The merge of several key queries, such as the shards of one partition, in the order of their sort keys.
+#
+# Rule 1. The place of a key query is that of the first result buffered of it, or else that of the item read last.
+#         Nothing is taken past a key query of which a page must be read first.
+# Rule 2. Of results with equal sort keys, that of the first key query comes first; in a walk backwards, that of the
+#         last.
+# Rule 3. A walk that begins at a cursor begins each key query at the cursor's sort key: behind it if the results of
+#         that key query come before those of the cursor's own.
 
 
 class Reversed:

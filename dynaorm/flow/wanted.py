@@ -1,13 +1,4 @@
-"""The progress of one key query: what was read of it, and what is buffered.
-
-The buffer of a walk: live items to be decoded, and entities that the reply reader has made.
-
-Rule 1. Replies are read directly into entities, unless the results are not entities or the whole item tells if it is
-    wanted.
-Rule 2. The cursor is the key of the last entity returned, even if it changes later.
-
-
-What is wanted of what was read: live items of the wanted classes, index entries to fetch, and items to report.
+"""What is wanted of what was read: live items of the wanted classes, index entries to fetch, and items to report.
 
 Rule 1. Items of other classes, guard items, versions, tombstones and expired items are skipped. An item of no declared
         class is skipped and reported.
@@ -96,6 +87,13 @@ class Progress:
         if self.read_to is None and self.later:
             self.key_query, *later = self.later
             self.later = tuple(later)
+
+
+# The buffer of a walk: live items to be decoded, and entities that the reply reader has made.
+#
+# Rule 1. Replies are read directly into entities, unless the results are not entities or the whole item tells if it
+#         is wanted.
+# Rule 2. The cursor is the key of the last entity returned, even if it changes later.
 
 
 class FoundItem(NamedTuple):

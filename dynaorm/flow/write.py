@@ -390,7 +390,8 @@ class PlanExecution:
                 for effect in applied:
                     effect.apply()
         except BaseException as raised:
-            # Whatever ends it, Ctrl-C too: a write that may be committed leaves its plan with the objects (Rule 8).
+            # Whatever ends it, Ctrl-C too: a write that may be committed leaves its plan with the objects
+            # (Rule 8 of ``write_endings``).
             if (found := self._interrupted(raised)) is None:
                 raise
             raise self._unknown(found) from found.trouble

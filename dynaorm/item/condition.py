@@ -388,9 +388,21 @@ class PartialItem(dict[str, AttributeValue]):
     __hash__ = None  # as that of every dict
 
 
+# An item of which only a part is known, as a write by key knows it that has not read the item.
+#
+# Rule 1. It is asked like any other item. An answer that depends on what is not known raises ``UnknownAttribute``; whoever
+#         wants the answer then reads the item. So one algorithm decides about items that were read, and about others.
+
+
 def with_more(item: Item, more: Mapping[str, AttributeValue]) -> Item:
     """The item with more attributes; of one that is known in part, a part is known as before."""
     return item.plus(more) if isinstance(item, PartialItem) else {**item, **more}
+
+
+# Evaluates a condition in memory as DynamoDB would, for items whose condition could not be sent with the query.
+#
+# Rule 1. An attribute that is not stored is unequal to everything, and neither less nor greater than anything.
+# Rule 2. Values of two types are unequal, and neither is less than the other.
 
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

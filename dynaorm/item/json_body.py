@@ -191,6 +191,13 @@ def _with_bytes_or_text(value: dict[str, Any]) -> dict[str, Any]:
         return value
 
 
+# Items as lines of text, in DynamoDB JSON: ``{"Item":{"PK":{"S":"USER#1"}}}``.
+#
+# Rule 1. The lines are those of an export to S3, and what an import from S3 takes (Amazon DynamoDB Developer Guide,
+#         "DynamoDB table export output format", "Amazon S3 import formats for DynamoDB").
+# Rule 2. An item has one line: attributes, members of maps and elements of sets are sorted.
+
+
 ITEM: Final = "Item"
 _SETS: Final = ("SS", "NS", "BS")
 

@@ -112,6 +112,13 @@ def _value_size(value: AttributeValue) -> int:
 
 T = TypeVar("T")
 
+# How items are packed into BatchWriteItem requests: at most 25 items and 16 MB in each.
+#
+# The 16 MB limit applies to the request as it is sent. A list of small numbers takes several times as many bytes in
+# JSON as it counts for the size of its item, so 25 items of less than 400 KB each may be too large for one request.
+# Source: Amazon DynamoDB API Reference, "BatchWriteItem".
+
+
 BATCH_WRITE_LIMIT: Final = 25
 """Items in one BatchWriteItem."""
 

@@ -1,13 +1,4 @@
-"""Text that is safe to print: stored values may hold control characters, and terminals obey those.
-
-Values as people read them, in one line each: in pictures of tables, on the command line, in plans.
-
-Rule 1. A text stands as it is. One that could be taken for something else is in quotes: ``''``, ``'12'``, ``'null'``.
-Rule 2. A time in UTC is ``2024-06-01 09:30:00``, with a fraction of a second only if there is one.
-Rule 3. No value is ``null``, bytes are ``0x00ff``, lists are in brackets, maps and sets in braces; sets are sorted.
-Rule 4. A secret is ``**********``, whatever its type.
-Rule 5. A key is verbatim. In the name of an entity, values are as Python writes them: all but numbers in quotes.
-"""
+"""Text that is safe to print, and values as people read them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -26,6 +17,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+# Values as people read them, in one line each: in pictures of tables, on the command line, in plans.
+#
+# Rule 1. A text stands as it is. One that could be taken for something else is in quotes: ``''``, ``'12'``,
+#         ``'null'``.
+# Rule 2. A time in UTC is ``2024-06-01 09:30:00``, with a fraction of a second only if there is one.
+# Rule 3. No value is ``null``, bytes are ``0x00ff``, lists are in brackets, maps and sets in braces; sets are sorted.
+# Rule 4. A secret is ``**********``, whatever its type.
+# Rule 5. A key is verbatim. In the name of an entity, values are as Python writes them: all but numbers in quotes.
 
 
 _TIME: Final = re.compile(r"(?:(\d{4}-\d\d-\d\d)T)?(\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")

@@ -195,6 +195,12 @@ _VALUES: Final[Mapping[object, _Check]] = {
 }
 
 
+# Which attribute values DynamoDB stores: not every one that is well formed.
+#
+# Source: Amazon DynamoDB Developer Guide, "Supported data types and naming rules": numbers have up to 38 digits, sets
+# are not empty and have no value twice, and a null is true.
+
+
 def unstorable(value: object) -> str:
     """Why DynamoDB does not store a value, as the end of ``is encoded as ...``; empty if it does.
 

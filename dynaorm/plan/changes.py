@@ -66,6 +66,15 @@ from dynaorm.plan.values import (
 from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 from dynaorm.record import record, replace
 
+# Intents are resolved and merged: one ``ItemIntents`` per item.
+#
+# Rule 1. An item may be deleted and put back in one unit of work (delete and re-create, a swap of keys): this becomes
+#         one Put under the condition of the deletion.
+# Rule 2. One object saved twice is saved once. Edits of one item are combined if they change different attributes. A
+#         check of an item that is also written becomes part of the write's condition.
+# Rule 3. Any other pair of intents about one item is refused: the outcome would depend on the order of the calls.
+
+
 T_co = TypeVar("T_co", covariant=True)
 _NO_CHANGES: Mapping[str, AttributeValue | None] = {}
 IntentT = TypeVar("IntentT", Save, Move)
@@ -319,6 +328,16 @@ def _same_target(left: Intent, right: Intent) -> bool:
     return one is other or (isinstance(one, Key) and one == other)
 
 
+# Which items are read before intents can be planned, and why: all other writes are sent without reading.
+#
+# Rule 1. An overwrite and a deletion by key read the item that they remove if guards, versions or totals may follow
+#         from it, because only the item tells which. An overwrite also reads it for a condition, for the time of its
+#         creation, and for a revision that counts; a deletion also if the caller wants it read, or another entity
+#         takes its place.
+# Rule 2. An edit by key reads its item unless it was planned without (``without_reading.py``).
+# Rule 3. A move reads the item that it deletes if no revision says that nobody wrote to it since it was loaded.
+
+
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
     """The items that must be read, consistently, before these intents can be planned."""
     found: list[tuple[EntityMapping, Item]] = []
@@ -523,7 +542,7 @@ def _write(
     if type(intent) is Save and state is not None and not intent.overwrite:
         return _update(one, intent, write)
     if removed is not None:
-        # Rule 1 of ``merge_intents``. What is stored is deleted: it does not stand in the way, whatever was read.
+        # Rule 1 of ``merge_intents``: what is stored is deleted: it does not stand in the way, whatever was read.
         insert = (
             _move(one, intent.entity, write)
             if type(intent) is Move

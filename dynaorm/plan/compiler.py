@@ -53,6 +53,15 @@ TYPE_MISMATCH_MESSAGES: Final = (
     "Item size to update has exceeded",
 )
 """What DynamoDB says of an update expression that does not fit the stored item, or makes it too large."""
+# A refused plan becomes the error that names its cause, or the items that a new plan has to know.
+#
+# Rule 1. An item that carries the revision of this plan was written by this plan: it was committed, and the answer
+#         lost.
+# Rule 2. What the refusal of one action means is known to the kind of its item.
+# Rule 3. StaleEntity comes before AlreadyExists and UniqueViolation, these before ConditionFailed; ``causes`` has
+#         all.
+
+
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
@@ -215,6 +224,14 @@ def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
         if one.removal is not None and type(one.removal.intent) is Deletion:
             return one.removal.intent.returning
     return False
+
+
+# Renewals: an entity whose validators changed since it was stored is stored as it loads.
+#
+# Rule 1. Validators run whenever an item is loaded. What is stored, its index keys, guards and totals must be those
+#         of the values that load; a renewal writes all of them together, as a save would.
+# Rule 2. A number that is only spelled differently, and what is absent and has its default, stays as it is.
+# Rule 3. History does not change: version items stay as they are, and a renewal of versioned fields is a new version.
 
 
 class Renewal(NamedTuple):

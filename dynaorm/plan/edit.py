@@ -59,6 +59,14 @@ from dynaorm.plan.values import (
 )
 from dynaorm.record import replace
 
+# The values that the changes of an edit give: each is judged by the type of the place it goes to.
+#
+# Rule 1. The value of ``set`` goes to its path, those of ``append`` and ``prepend`` to elements of the list, and
+#         those of ``add`` to members of the set. Each becomes what setting the whole field would make of it.
+# Rule 2. A value whose validators look at the fields beside it is judged with the entity (``validate_with_entity``).
+# Rule 3. What is discarded is not stored: if it breaks a rule, it is looked for as it is.
+
+
 _Judge: TypeAlias = Callable[[Path, Any], Any]
 """The value to store for one that goes to a path. An index leads to the elements of a list or set."""
 

@@ -120,6 +120,14 @@ def image_of(entity: Any) -> Item:
     return state.item
 
 
+# The one write without a condition: an entity as a Put that replaces whatever is stored, for loading in bulk.
+#
+# Rule 1. Only a class without guards, versions and totals can be written like this: guards and versions of the
+#         replaced item would be left behind, and totals would be wrong.
+# Rule 2. A Put that got no answer is never sent again later, because another writer may have written since. The
+#         item's revision says whether it was made.
+
+
 @record(quick=True)
 class Load:
     """One entity to be loaded.

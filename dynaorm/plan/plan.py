@@ -272,6 +272,17 @@ class Kind:
         return planned.mapping.secrets.hiding_key({**planned.item_key})
 
 
+# What the actions of a plan weigh and cost, by DynamoDB's own rules.
+#
+# A write costs one unit per started KB of the larger of the old and new image; a transaction doubles that. An index
+# entry costs one unit per started KB of what is projected, twice where its key changes (the old entry is deleted),
+# and nothing where the projected view stays as it is. Source: Amazon DynamoDB Developer Guide, "Read/write capacity
+# mode".
+#
+# A vector of a vector index counts as four bytes for each number, and its entries cost bytes of their own, which are
+# no write units.
+
+
 def image_bytes(item: Item | None) -> int:
     return 0 if item is None else item_size(item)
 
@@ -329,6 +340,16 @@ def _entry(table: Table, item: Item | None, keys: Iterable[str], projection: Pro
     if not isinstance(projection, str):
         wanted.update(projection)
     return {name: value for name, value in item.items() if name in wanted}
+
+
+# What becomes of the caller's objects: once a plan is committed, each takes over its new item, revision and values.
+#
+# Rule 1. An object changes only after the commit, and gets what is stored: what validation made of its values, too.
+# Rule 2. Where no revision names one write, an update is conditional on what it was judged by, and on no more. So
+#         others may have changed the rest of the item. DynamoDB returns the item as the update left it, and the
+#         object becomes that.
+# Rule 3. What the object holds and was not saved, it keeps. If others changed that field, its snapshot still has the
+#         value that it was loaded with, and no revision: so a save of the field is refused.
 
 
 _NOT_LOADED: Final = Loaded({})
@@ -518,7 +539,7 @@ def _snapshot(
             found.pop(attribute, None)
             if attribute in before:
                 found[attribute] = before[attribute]
-    # Without a revision, a save is conditional on the values themselves (Rule 3).
+    # Without a revision, a save is conditional on the values themselves.
     if mapping.table.mark_of(found) is not None and mapping.table.revision is not None:
         return mapping.table.revision.without(found)
     return found

@@ -18,6 +18,11 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.stored import StoredItem
 
+# The times that sessions keep: when an entity was created (``CreatedAt``), and when it last changed (``UpdatedAt``).
+#
+# Rule 1. Only a write of the entity sets them, from the clock of the session.
+# Rule 2. A unit of work has one time. It is no part of what the caller asked for.
+
 
 def times_of_new(mapping: EntityMapping, now: float) -> dict[str, Any]:
     """The times of an entity that is created now; None for a write that is only asked about."""
@@ -37,6 +42,13 @@ def as_loaded(field: FieldMapping, time: Any) -> Any:
     """A time as a field will load it, whose own encoding may store less than microseconds; None for none."""
     encoded = field.encode(time)
     return None if encoded is None else field.codec.decode(encoded)
+
+
+# The fields in which an object differs from the item that it was loaded from, and what their attributes become.
+#
+# Rule 1. A field is compared with its stored value; if a validator changed that value, or absence meant a default,
+#         with the result. What did not change stays as it is stored, in every spelling.
+# Rule 2. Of a nested value only what changed is new; the rest is as stored.
 
 
 # Stands for a value that cannot be stored. DynamoDB refuses it, so it is never taken for an absent or a stored one.
@@ -192,6 +204,14 @@ def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bo
 def _is_absence(field: FieldMapping, stored: AttributeValue) -> bool:
     """Whether a stored value stands for the same as an absent one."""
     return field.absent_value is not None and same(stored, field.absent_value)
+
+
+# What a write stores of an object: its values with the times that sessions keep, validated.
+#
+# Rule 1. Times are set before validation, because validators may look at them. What an object has in these fields is
+#         ignored, and becomes what is stored.
+# Rule 2. A save that changes nothing else changes no time either, so it is no write.
+# Rule 3. The time of creation stays as long as the entity: over overwrites, moves and restorations.
 
 
 _NO_FIELDS: Final[frozenset[str]] = frozenset()

@@ -27,6 +27,12 @@ from dynaorm.failure import shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
+# One record of a stream: the item before and after a write, in one form for all sources.
+#
+# Sources: "Record" and "StreamRecord" (Amazon DynamoDB Streams API Reference); "Using Kinesis Data Streams to capture
+# changes to DynamoDB" and "DynamoDB Streams and Time to Live" (Amazon DynamoDB Developer Guide).
+
+
 WriteKind: TypeAlias = Literal["INSERT", "MODIFY", "REMOVE"]
 
 _KINDS: Final = ("INSERT", "MODIFY", "REMOVE")

@@ -22,6 +22,14 @@ from dynaorm.record import replace
 from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
 from dynaorm.streams.event import StreamRecord, records_of
 
+# What the item of a record was before the write and is after it: an entity, an internal item, or no item.
+#
+# Rule 1. An item is an entity, a tombstone, internal (a guard, a version, a token), or of no class.
+# Rule 2. The view type of a stream may leave out an image. That image is one of an entity of the same class, unless
+#         it may be a tombstone. If the change depends on that, the record does not say enough, and nothing is
+#         guessed.
+
+
 ItemKind: TypeAlias = EntityMapping | NotAnEntity | None
 """The class of an entity, or the kind of another item; None where there is no item."""
 

@@ -1,13 +1,6 @@
-"""Hypothesis strategies for the values of a type.
+"""Hypothesis strategies: for the values of a type, and for entities that can be stored side by side.
 
-``DRAWN`` has a row for each type that is not made of others and whose values hypothesis alone would not draw so that
-DynamoDB can store them. All other types are made of the values of their parts.
 hypothesis is imported when a strategy is made.
-
-
-``entities``: a hypothesis strategy for valid entities that can be stored side by side.
-
-hypothesis is imported when the strategy is made.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,6 +39,10 @@ if TYPE_CHECKING:
     from hypothesis import strategies as st
 else:
     late(globals(), st="hypothesis.strategies")
+
+# ``DRAWN`` has a row for each type that is not made of others and whose values hypothesis alone would not draw so
+# that DynamoDB can store them. All other types are made of the values of their parts.
+
 
 _FAR: Final = 10**9
 _SMALLEST: Final = 1e-130  # of a DynamoDB number

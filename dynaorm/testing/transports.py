@@ -1,7 +1,4 @@
-"""A transport that answers from a script and records the calls.
-
-A transport that tells what each write does to each item, while somebody watches.
-"""
+"""Transports for tests: one answers from a script, and one tells what each write does to each item."""
 
 import threading
 from collections import deque

@@ -6,9 +6,6 @@ What needs pynamodb is listed where it is found:
 - in the environment, the AWS configuration and the credentials: what raises ``OnlyBotocore``, in ``http/destination``
   and ``http/exchange``;
 - the settings file of pynamodb, the plugins of botocore, and tables that are named by an ARN: the functions below.
-
-
-The default transport of ``Session``.
 """
 
 import os

@@ -74,6 +74,14 @@ else:
 
 T = TypeVar("T")
 
+# Keeps the time of one attempt where a library is used that has no limit for a whole attempt.
+#
+# Rule 1. Botocore's own limits hold for each wait for bytes, and nothing limits how long credentials are looked for.
+#         That runs in a thread, which is left to itself when the time is over.
+# Rule 2. Our own connections keep the time of what they send. Only what comes before runs in a thread: it sends
+#         nothing, so that a call whose time is over by then was not sent, and is not sent later.
+
+
 _LEAST = 0.001
 """Seconds. No transport takes 0 for a limit."""
 

@@ -1,16 +1,4 @@
-"""The parts of an endpoint's URL.
-
-The proxy that environment variables name for an endpoint.
-
-The AWS Region of a transport's requests: the argument, then the environment, then the AWS profile.
-
-Why an attempt could not be made: credentials, profiles, Regions and endpoints, as errors that name what is at fault.
-
-Rule 1. Nothing has been sent to DynamoDB when one of these is raised. Every transport asks here, and nowhere else.
-Rule 2. Whatever is raised meanwhile becomes a ``UsageError``: not only the errors of botocore, because a program that
-        gives credentials may raise anything. A service that did not answer is ``NoAnswer``: the call may be repeated.
-Rule 3. Credentials that the caller gave are never blamed on the AWS configuration.
-"""
+"""What a transport is told by arguments and the environment: the endpoint's URL, its proxy, and the AWS Region."""
 
 from __future__ import annotations
 

@@ -148,6 +148,14 @@ def identity(entity: type) -> ClassIdentity:
     return entity.__module__, entity.__qualname__, declared_options(entity).name
 
 
+# Why a class cannot join its table: its keys, its guard items, its name or its expiry could be those of another
+# class.
+#
+# Two classes may share a table only if no key of one can be a key of the other, including the keys of versions and
+# guard items. Classes of one family (a mapped class and its subclasses) share their keys and differ in their type
+# attribute.
+
+
 def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table

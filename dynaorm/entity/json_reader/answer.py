@@ -47,6 +47,15 @@ if TYPE_CHECKING:
 else:
     late(globals(), json="json")
 
+# The classes of items in a table without a type attribute, where no key of one class can be a key of another.
+#
+# Rule 1. The class of each item is written into the reply, so that pydantic-core can see it. It is found by the first
+#         text that looks like the item's key. That may be wrong, so the reader compares the key of every entity with
+#         that of its item.
+# Rule 2. An item whose key is that of no class, or of one that is not wanted, gets no class: it is no entity.
+# Rule 3. An entity that has the key of its item is of the right class, unless ``in_doubt`` says otherwise.
+
+
 CLASS: Final = ""
 """The attribute with the class. No attribute of an item has an empty name."""
 

@@ -44,6 +44,13 @@ from dynaorm.late import late
 from dynaorm.record import record
 
 
+# Which values of the type attribute mean a class, and who says the type of a new entity.
+#
+# Rule 1. A value that a class declares means that class, whatever other classes of the table take.
+# Rule 2. At most one class of a family takes values that no class declares. A class that is declared later may declare
+#         one of them: items that have it are of that class from then on.
+
+
 @record
 class Discriminator:
     """What the type attribute says of the items of a class.

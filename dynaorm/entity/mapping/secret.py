@@ -182,6 +182,15 @@ def _texts(value: object) -> Iterator[str]:
         yield repr(value)[1:-1] or text
 
 
+# The errors of one class: about values that are to be stored, and about stored items. None shows a secret.
+#
+# Rule 1. What is wrong with values is an InvalidValue, which names the first problem. What is wrong with a stored
+#         item is a DecodeError, which has every problem.
+# Rule 2. A function of the class that fails, and not by ValueError, is named in place of its error (``failing``).
+# Rule 3. The cause is what was raised, unless its traceback could show a secret: an error of pydantic quotes the
+#         values that were validated together, and a function may have been shown all values.
+
+
 @record(eq=False)
 class ClassErrors:
     """Makes the errors of a class.

@@ -42,6 +42,13 @@ from dynaorm.entity.text.scalar import NODES
 from dynaorm.item.path import Path
 from dynaorm.record import record, replace
 
+# The places inside of the values of fields: the members of models, dicts, lists and sets, and what pydantic says of
+# them.
+#
+# Rule 1. A value is judged by the schema of the place it goes to, under the configuration of the class around it:
+#         just as if the whole field had been given.
+# Rule 2. A place in a union has the schemas of all members of the union that have such a place.
+
 
 @record(eq=False)
 class NestedPlace:

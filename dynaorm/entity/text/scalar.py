@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 
 
+# Shapes: sets of texts, and whether two such sets have a text in common.
+#
+# A shape is a sequence of literal texts and runs of characters. Shapes have no alternatives, so the shape of a key
+# may include texts that no key has. ``may_meet`` may therefore return True for keys that never meet; False is always
+# right.
+
+
 @record
 class CharacterRun:
     """``least`` to ``most`` characters, each in ``chars`` or, with ``but``, each outside of ``chars``.

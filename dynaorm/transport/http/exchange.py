@@ -27,6 +27,16 @@ from dynaorm.transport.http.destination import ANY_ACCOUNT, Destination, OnlyBot
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.settings import Endpoint
 
+# A request to DynamoDB, signed with AWS Signature Version 4: a pure function of its arguments.
+#
+# Rule 1. The signature covers the body's hash, and the head has its length: a request that was not sent whole is
+#         never carried out.
+# Rule 2. A signing key holds for one day and one credential, and is derived once for them.
+# Rule 3. No ``repr`` shows signed headers, bodies or credentials.
+#
+# Source: "Create a signed AWS API request" (AWS Identity and Access Management user guide).
+
+
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"
 TARGET_PREFIX = "DynamoDB_20120810."
