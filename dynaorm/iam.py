@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from dynaorm.argument import all_of, check_flag, check_kind
 from dynaorm.entity.classify import literal_beginning
 from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table, table_namer
-from dynaorm.entity.template import KeyPart
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.scope import Scope

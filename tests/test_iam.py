@@ -27,7 +27,7 @@ from dynaorm.embedded.engine import Engine
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.iam import iam_policy
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer

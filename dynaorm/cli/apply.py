@@ -16,7 +16,7 @@ from dynaorm.export.cloud_formation import stages
 from dynaorm.failure import counted
 from dynaorm.flow.application import WAIT, ApplyPlan, ApplyProgress
 from dynaorm.flow.read import describe_table
-from dynaorm.flow.tables import Difference, table_steps
+from dynaorm.flow.table_definition import Difference, table_steps
 from dynaorm.integrity.run import RunOptions
 from dynaorm.integrity.run import backfill as run_backfill
 from dynaorm.item.text import printable

@@ -20,6 +20,6 @@ from dynaorm.description.entry import classify as classify
 from dynaorm.description.sample_items import samples as samples
 from dynaorm.description.tables import describe as describe
 from dynaorm.description.tables import differences as differences
-from dynaorm.flow.tables import Difference as Difference
-from dynaorm.flow.tables import TableStep as TableStep
-from dynaorm.flow.tables import table_steps as table_steps
+from dynaorm.flow.table_definition import Difference as Difference
+from dynaorm.flow.table_definition import TableStep as TableStep
+from dynaorm.flow.table_definition import table_steps as table_steps

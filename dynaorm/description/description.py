@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from dynaorm.argument import check_kind
 from dynaorm.entity.table import Distance, IndexKind, KeyKind, Projection
 from dynaorm.failure import shown, texts_of
-from dynaorm.flow.tables import IndexShape, Keys, VectorShape, definition_of
+from dynaorm.flow.table_definition import IndexShape, Keys, VectorShape, definition_of
 from dynaorm.record import FIELDS, record
 
 FORMAT: Final = "dynaorm.description/1"

@@ -13,12 +13,12 @@ from dynaorm.argument import all_of, check_kind
 from dynaorm.entity.classify import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
 from dynaorm.entity.internal_items import OWNER, key_in, owner_in
+from dynaorm.entity.key_part import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE, KeyPart
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table, check_table
-from dynaorm.entity.template import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE, KeyPart
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
 from dynaorm.item.value import Item

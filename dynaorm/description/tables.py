@@ -16,7 +16,7 @@ from dynaorm.description.questions import questions_of
 from dynaorm.entity.declare.catalog import cached_per_table, catalog_of
 from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex, check_table
 from dynaorm.errors import UsageError
-from dynaorm.flow.tables import Difference, missing_table, table_differences
+from dynaorm.flow.table_definition import Difference, missing_table, table_differences
 
 
 def differences(

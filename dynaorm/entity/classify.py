@@ -26,9 +26,9 @@ from dynaorm.entity.declare.catalog import (
     type_in,
 )
 from dynaorm.entity.internal_items import is_token_item, more_than_a_guard
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.template import KeyPart
 from dynaorm.errors import DecodeError
 from dynaorm.failure import RedactedDict, shown
 from dynaorm.item.value import Item

@@ -16,7 +16,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from dynaorm.failure import shown
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import NUMBER_DIGITS, AttributeValue, Item
 from dynaorm.late import late
 from dynaorm.record import record
 
@@ -31,7 +31,6 @@ Unit: TypeAlias = Literal["s", "ms"]
 
 PER_SECOND: Final[dict[Unit, int]] = {"s": 1, "ms": 1000}
 WORDS: Final[dict[Unit, str]] = {"s": "seconds", "ms": "milliseconds"}
-_MOST_DIGITS: Final = 38  # of a DynamoDB number
 # Amazon DynamoDB Developer Guide, "Before you start using TTL": TTL ignores a time that is more than five years past.
 # The guide does not say how many days these are. With the fewest, no item is replaced that DynamoDB may keep.
 _KEPT_AFTER: Final = 5 * 365 * 86_400
@@ -43,7 +42,7 @@ def since_epoch(stored: AttributeValue, unit: Unit = "s") -> int:
         number = Decimal(stored["N"])
     except (KeyError, InvalidOperation):
         number = Decimal("NaN")
-    if not number.is_finite() or number.adjusted() > _MOST_DIGITS:
+    if not number.is_finite() or number.adjusted() > NUMBER_DIGITS:
         raise ValueError(f"is stored as {shown(dict(stored))}, not as a number of epoch {WORDS[unit]}")
     return int(number)
 

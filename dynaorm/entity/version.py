@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from dynaorm.entity.key_part import VERSION, VERSION_AT
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.template import VERSION, VERSION_AT
 from dynaorm.entity.text.scalar import parse_datetime
 from dynaorm.item.value import Item
 from dynaorm.record import record

@@ -13,7 +13,7 @@ from dynaorm.description.description import TableDescription, check_description
 from dynaorm.description.tables import differences
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, references, stack_of
-from dynaorm.flow.tables import table_steps
+from dynaorm.flow.table_definition import table_steps
 
 Resource: TypeAlias = Literal["AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"]
 

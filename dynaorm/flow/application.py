@@ -22,17 +22,8 @@ from dynaorm.failure import counted
 from dynaorm.flow.call import Context, Flow, Pause, Refusal, Reply
 from dynaorm.flow.integrity.finding import RepairResult
 from dynaorm.flow.read import answered, error_of_refusal
-from dynaorm.flow.tables import (
-    INDEXES,
-    Difference,
-    LiveTable,
-    TableLocation,
-    TableStep,
-    call_of,
-    changed_indexes,
-    live_table,
-    location_of,
-)
+from dynaorm.flow.table_definition import INDEXES, Difference, TableStep, changed_indexes
+from dynaorm.flow.tables import LiveTable, TableLocation, call_of, live_table, location_of
 from dynaorm.plan.kinds.derived_kinds import has_derived
 from dynaorm.record import record, replace
 

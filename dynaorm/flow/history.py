@@ -13,10 +13,10 @@ from typing import Any
 from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import stored_class, version_class
 from dynaorm.entity.key import Key, identity
+from dynaorm.entity.key_part import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import PendingWrite, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import ident_of
-from dynaorm.entity.template import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import (
     Contention,

@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.when import When
-from dynaorm.entity.template import KeyPart
 
 # Constants whose text is the same in every process.
 _PLAIN: Final = (str, bytes, bool, int, float, complex, type(None))

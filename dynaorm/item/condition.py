@@ -390,8 +390,9 @@ class PartialItem(dict[str, AttributeValue]):
 
 # An item of which only a part is known, as a write by key knows it that has not read the item.
 #
-# Rule 1. It is asked like any other item. An answer that depends on what is not known raises ``UnknownAttribute``; whoever
-#         wants the answer then reads the item. So one algorithm decides about items that were read, and about others.
+# Rule 1. It is asked like any other item. An answer that depends on what is not known raises ``UnknownAttribute``;
+#         whoever wants the answer then reads the item. So one algorithm decides about items that were read, and about
+#         others.
 
 
 def with_more(item: Item, more: Mapping[str, AttributeValue]) -> Item:

@@ -26,10 +26,10 @@ EXACT: Final = Context(prec=300, traps=[Inexact])
 """Adds numbers exactly: two numbers of DynamoDB's together span fewer than 300 digits."""
 
 # Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": 38 significant digits, 1E-130 to 9.99...E+125.
-_DIGITS: Final = 38
+NUMBER_DIGITS: Final = 38
 _SMALLEST: Final = -130
 _LARGEST: Final = 125
-_SHORT_INT: Final = 10**_DIGITS
+_SHORT_INT: Final = 10**NUMBER_DIGITS
 _TOO_LARGE_INT: Final = 10 ** (_LARGEST + 1)
 _PLAIN: Final = 40
 
@@ -69,7 +69,7 @@ def number_text(value: int | Decimal | float) -> str:
 def decimal_text(value: Decimal) -> str:
     """``number_text`` of a Decimal."""
     text = str(value)
-    if len(text) <= _DIGITS and text[-1] in "123456789" and text.replace(".", "", 1).isdecimal():
+    if len(text) <= NUMBER_DIGITS and text[-1] in "123456789" and text.replace(".", "", 1).isdecimal():
         return text  # the fast path: most numbers already have their canonical text
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
@@ -78,9 +78,9 @@ def decimal_text(value: Decimal) -> str:
     significant = spelled.rstrip("0")
     if not significant:
         return "0"
-    if len(significant) > _DIGITS:
+    if len(significant) > NUMBER_DIGITS:
         raise ValueError(
-            f"{value} has {counted(len(significant), 'significant digit')}, and DynamoDB stores at most {_DIGITS}"
+            f"{value} has {counted(len(significant), 'significant digit')}, and DynamoDB stores at most {NUMBER_DIGITS}"
         )
     exponent += len(spelled) - len(significant)
     adjusted = exponent + len(significant) - 1

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.key import Key, key_texts, stored_key
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import (
@@ -27,7 +28,6 @@ from dynaorm.entity.state import (
     unsettled_of,
 )
 from dynaorm.entity.table import GlobalIndex, Ident, LocalIndex, Projection, Table, VectorIndex, ident_of
-from dynaorm.entity.template import KeyPart
 from dynaorm.errors import DecodeError, ItemTooLarge, PlanTooLarge, StoreError, Violation
 from dynaorm.failure import counted, texts_of
 from dynaorm.item.action import Action, ConditionCheck, Put, Update, operation_of, to_wire

@@ -13,12 +13,13 @@ from functools import cached_property
 from itertools import product
 from typing import Any, TypeAlias
 
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.validate import fitted, validated_field
-from dynaorm.entity.template import KeyPart, KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.key_range import Bound, CompiledRange, FieldTest, Interval, Operator, fitting

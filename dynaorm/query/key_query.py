@@ -11,9 +11,9 @@ Rule 4. A cursor is a point: the place of a key in the sort order, and the numbe
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from dynaorm.entity.key_part import DELETED
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.entity.template import DELETED
 from dynaorm.item.condition import Condition, all_of, holds, render
 from dynaorm.item.path import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import Item

@@ -12,8 +12,9 @@ from collections.abc import Set as AbstractSet
 from decimal import Context, Decimal
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from dynaorm.entity.key_part import SORT_KEY_LIMIT, KeyPart
 from dynaorm.entity.table import KeyAttribute, KeyKind
-from dynaorm.entity.template import SORT_KEY_LIMIT, KeyPart, KeyValueError, TemplateField
+from dynaorm.entity.template import KeyValueError, TemplateField
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import STR
 from dynaorm.failure import ValueErrorWithRemedy

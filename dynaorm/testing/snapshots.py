@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from dynaorm.argument import check_kind
 from dynaorm.entity.expiry import Expiry
+from dynaorm.entity.key_part import VERSION_AT
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.template import VERSION_AT
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.guards import CLAIM_MARGIN

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.integrity.finding import Finding, RepairResult
     from dynaorm.flow.integrity.verify import Verification
     from dynaorm.flow.load import LoadResult
-    from dynaorm.flow.tables import Difference
+    from dynaorm.flow.table_definition import Difference
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.session import Session
     from dynaorm.streams.change import AnyChange, StreamChange

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import GlobalIndex, Session, Table
 from dynaorm.flow.call import Call
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION

@@ -8,7 +8,7 @@ import pytest
 from dynaorm import Table
 from dynaorm.description import FORMAT, FieldPart, LiteralPart, describe
 from dynaorm.errors import UsageError
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from tests.cast import documents, events, orders, others, people, tables, tickets
 
 CAST: list[Table] = [one for one in vars(tables).values() if isinstance(one, Table)]

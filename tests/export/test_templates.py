@@ -11,7 +11,7 @@ from dynaorm.description import TableDescription, describe
 from dynaorm.errors import UsageError
 from dynaorm.export import cloudformation, stages, terraform
 from dynaorm.flow.call import Call, Transport
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.iam import iam_policy
 from tests.cast import documents, events, orders, others, people, tables, tickets
 

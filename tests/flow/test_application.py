@@ -24,7 +24,7 @@ from dynaorm import (
 from dynaorm.errors import UnexpectedRefusal, UsageError
 from dynaorm.flow.application import Applied, ApplyProgress
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Transport
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.testing import FakeClock, ScriptedTransport
 from dynaorm.testing.transports import Answer
 

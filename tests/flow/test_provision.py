@@ -8,7 +8,7 @@ import pytest
 from dynaorm import BinaryKey, Entity, ExpiresAt, F, GlobalIndex, LocalIndex, NumberKey, Session, Table
 from dynaorm.errors import UnexpectedRefusal, UsageError
 from dynaorm.flow.call import NoAnswer, Refusal
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.transports import Answer, ScriptedTransport
 

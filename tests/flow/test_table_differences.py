@@ -12,7 +12,7 @@ from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, LocalIndex, Numbe
 from dynaorm.description import Difference, describe, differences, table_steps
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Transport
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.testing import FakeClock
 
 _NUMBERS: Final = count()

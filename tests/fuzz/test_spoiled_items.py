@@ -30,7 +30,7 @@ from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import WRITES, Call, Reply
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from dynaorm.transport.answer import reply_of

@@ -90,7 +90,7 @@ def test_a_query_compares_with_the_encoded_text(engine: Transport, session: Sess
 
 def test_a_key_with_a_time_in_another_spelling_is_not_read() -> None:
     item = {"PK": {"S": "PLAIN#2024-01-01T12:00:00.000Z"}, "SK": {"S": "P"}, "_type": {"S": "Plain"}}
-    with pytest.raises(DecodeError, match="another spelling of a datetime than dynaorm writes"):
+    with pytest.raises(DecodeError, match=r"another spelling .* or encode= and decode= if it is in a key"):
         mapping_of(Plain).loader.hydrate({**item, "at": {"S": "2024-01-01T12:00:00.000Z"}})
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Session, tools
 from dynaorm.flow.call import Call, Transport
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import NOON, YESTERDAY, Declared, Row, declare, rows, schemas
 from tests.laws.test_reads import store

@@ -17,10 +17,10 @@ from dynaorm import (
     NumberKey,
     Table,
 )
+from dynaorm.entity.key_part import BOOKKEEPING
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.validate import validated
 from dynaorm.entity.state import Loaded, state_of
-from dynaorm.entity.template import BOOKKEEPING
 from dynaorm.errors import DecodeError, KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.stored import loaded_key, refuse_other_revision, writable_state

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.template import KeyPart
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.item.condition import Condition, holds
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.key_range import Bound, CompiledRange, fitting, range_condition

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dynaorm import Ksuid
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.table import KeyAttribute, KeyKind
-from dynaorm.entity.template import KeyPart, KeyValueError, compile_template
+from dynaorm.entity.template import KeyValueError, compile_template
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.condition import Attr, Between, Compare
 from dynaorm.query.key_range import Bound, Operator

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dynaorm.entity.key_part import KeyPart, versioned
 from dynaorm.entity.table import KeyAttribute, KeyKind
-from dynaorm.entity.template import KeyPart, KeyTemplate, TemplateError, compile_template, versioned
+from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.condition import BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue

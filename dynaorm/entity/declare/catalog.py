@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from dynaorm.entity.key_part import DELETED, VERSION_TYPE
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
-from dynaorm.entity.template import DELETED, VERSION_TYPE
 from dynaorm.entity.text.scalar import may_meet
 from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue, Item

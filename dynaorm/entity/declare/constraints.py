@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dynaorm.entity.declare.draft import Draft
+from dynaorm.entity.key_part import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.secret import secrets_among
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.entity.template import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart
 from dynaorm.failure import suggestion
 
 

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.encoded import encoded_scalar
+from dynaorm.entity.key_part import BOOKKEEPING, PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, VersionTemplate
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.computed import ComputedValue, computed_field_value, nested_value
 from dynaorm.entity.mapping.constraint import Constraint
@@ -28,16 +29,7 @@ from dynaorm.entity.marker import (
     parse_markers,
 )
 from dynaorm.entity.table import Index, KeyAttribute, Table, VectorIndex
-from dynaorm.entity.template import (
-    BOOKKEEPING,
-    PARTITION_KEY_LIMIT,
-    SORT_KEY_LIMIT,
-    KeyPart,
-    KeyTemplate,
-    TemplateError,
-    VersionTemplate,
-    compile_template,
-)
+from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.entity.type_tree import TypeTree
 

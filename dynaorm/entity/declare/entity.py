@@ -38,6 +38,7 @@ from dynaorm.entity.declare.keys import (
 from dynaorm.entity.declare.options import ClassOptions, misnamed_fields
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.expiry import Expiry
+from dynaorm.entity.key_part import BOOKKEEPING, Versioning
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.marker import (
@@ -51,7 +52,6 @@ from dynaorm.entity.marker import (
     Versioned,
     parse_markers,
 )
-from dynaorm.entity.template import BOOKKEEPING, Versioning
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import shown, suggestion
 from dynaorm.late import late

@@ -18,6 +18,7 @@ from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.declare.draft import Draft
+from dynaorm.entity.key_part import VERSION
 from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import Discriminator
@@ -37,7 +38,6 @@ from dynaorm.entity.marker import (
     Versioned,
 )
 from dynaorm.entity.table import Index
-from dynaorm.entity.template import VERSION
 
 
 def fields(draft: Draft) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dynaorm.entity.declare.draft import Draft
+from dynaorm.entity.key_part import SORT_KEY_LIMIT, KeyPart, versioned
 from dynaorm.entity.mapping.place import IndexMapping, UndeclaredKey, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Attribute, InKey, OneOf, Vector, declarations_of
 from dynaorm.entity.table import Index, KeyAttribute, Table, TemplateText, VectorIndex
-from dynaorm.entity.template import SORT_KEY_LIMIT, KeyPart, TemplateError, is_template, versioned
+from dynaorm.entity.template import TemplateError, is_template
 from dynaorm.failure import counted, nearest, shown
 from dynaorm.record import replace
 

@@ -20,6 +20,7 @@ from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, names_o
 from dynaorm.entity.internal_items import TOKEN_PREFIX
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import (
     BETWEEN,
@@ -36,7 +37,6 @@ from dynaorm.entity.state import (
     set_state,
 )
 from dynaorm.entity.table import Ident, KeyAttribute, Table
-from dynaorm.entity.template import KeyPart
 from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item

@@ -6,9 +6,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.entity.template import KeyPart
 from dynaorm.record import record
 
 KeyContents: TypeAlias = Mapping[str, Any]

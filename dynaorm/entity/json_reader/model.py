@@ -30,10 +30,10 @@ from dynaorm.entity.json_reader.field import (
     lenient,
 )
 from dynaorm.entity.json_reader.item_key import HasKey, InKeyField, key_comparison
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import NO_DEFAULTS, Defaults
-from dynaorm.entity.template import KeyPart
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 

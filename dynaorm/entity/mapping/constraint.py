@@ -14,10 +14,10 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.failing import FunctionFailed
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.table import Table
-from dynaorm.entity.template import KeyPart
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record

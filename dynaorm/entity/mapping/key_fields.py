@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.template import KeyPart
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.failure import MASK, shown
 from dynaorm.item.value import Item
 from dynaorm.record import record

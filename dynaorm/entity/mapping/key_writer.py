@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.table import Table
-from dynaorm.entity.template import KeyPart, finder
+from dynaorm.entity.template import finder
 from dynaorm.item.value import AttributeValue
 
 KeyWriter: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue] | None]

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from dynaorm.entity.expiry import Expiry
+from dynaorm.entity.key_part import VERSION, differs, version_number
 from dynaorm.entity.mapping.computed import with_computed
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.item_encoder import ItemEncoder
@@ -20,7 +21,7 @@ from dynaorm.entity.mapping.key_fields import KeyFields
 from dynaorm.entity.mapping.primary_key import PrimaryKey
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
-from dynaorm.entity.template import VERSION, KeyValueError, differs, version_number
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.failure import shown
 from dynaorm.item.value import Item, same

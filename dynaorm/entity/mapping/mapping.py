@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.expiry import Expiry
+from dynaorm.entity.key_part import BOOKKEEPING, DELETED, VERSION, VERSION_AT, KeyPart, Versioning
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import ComputedValue, with_computed
 from dynaorm.entity.mapping.constraint import Constraint
@@ -35,14 +36,12 @@ from dynaorm.entity.mapping.secret import ClassErrors, Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.marker import complete
 from dynaorm.entity.table import Table
-from dynaorm.entity.template import BOOKKEEPING, DELETED, VERSION, VERSION_AT, KeyPart, Versioning
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late
 from dynaorm.record import record
-
 
 # Which values of the type attribute mean a class, and who says the type of a new entity.
 #

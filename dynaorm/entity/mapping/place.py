@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from dynaorm.entity.codec.value import NONE, Codec
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.when import When
-from dynaorm.entity.template import KeyPart, KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.computed import ComputedValue, with_computed
 from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.table import Table
-from dynaorm.entity.template import KeyPart, KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record

@@ -18,8 +18,9 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from dynaorm.entity.failing import REMEDY, blamed, original
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.key_fields import KeyFields
-from dynaorm.entity.template import KeyPart, KeyValueError
+from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.failure import RedactedDict, hidden_in, remedy_of

@@ -222,7 +222,8 @@ ANY_SPELLING: Final = ContextVar("any spelling", default=False)
 """Whether attributes are read in other spellings than dynaorm writes. ``repair`` does so, to rewrite them."""
 _REWRITE: Final = "let repair rewrite it"
 ISO_REMEDY: Final = (
-    f"declare Attribute(codec=codecs.ANY_ISO) if other programs write the field, or {_REWRITE}"
+    "declare Attribute(codec=codecs.ANY_ISO) if other programs write the field, or encode= and decode= if it is in a "
+    f"key; or {_REWRITE}"
 )
 
 

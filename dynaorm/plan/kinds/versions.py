@@ -9,16 +9,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.entity.declare.catalog import are_several
+from dynaorm.entity.key_part import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE, Versioning
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, ident_of
-from dynaorm.entity.template import (
-    DELETED,
-    PREVIOUS_DELETION,
-    VERSION,
-    VERSION_AT,
-    VERSION_TYPE,
-    Versioning,
-)
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
 from dynaorm.item.action import Put

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynaorm.entity.key_part import VersionTemplate, versioned
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template import KeyTemplate, TemplateError, VersionTemplate, compile_template, versioned
+from dynaorm.entity.template import KeyTemplate, TemplateError, compile_template
 from tests.entity.scalars import scalars_of
 
 SCALARS = scalars_of({"part": str, "digest": bytes})

@@ -32,7 +32,7 @@ from dynaorm import (
 )
 from dynaorm.errors import DecodeError, TableNotFound, UnexpectedRefusal, UsageError
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.flow.tables import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.item.json_body import item_line
 from dynaorm.testing import FakeClock, ScriptedTransport
 from dynaorm.transport.threaded import ThreadedTransport

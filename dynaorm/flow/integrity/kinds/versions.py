@@ -17,9 +17,9 @@ from typing import Any, Final
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.key_part import DELETED, VERSION, VERSION_AT, VERSION_TYPE, version_number
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Ident, Table, ident_of
-from dynaorm.entity.template import DELETED, VERSION, VERSION_AT, VERSION_TYPE, version_number
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
