@@ -394,4 +394,5 @@ def test_every_answer_is_always_as_the_model_says(moto_transport: Transport) -> 
         run_counted(
             OnMoto,
             settings(max_examples=max(3, settings().max_examples // 10), stateful_step_count=25),
+            chance=50,  # the model predicts each refusal, and in three examples little may be stored
         )
