@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.item.condition import Condition, Judged, paths_of, with_more
+from dynaorm.item.condition import Condition, LocalCondition, paths_of, with_more
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item
@@ -40,7 +40,7 @@ def resolve_condition(
         return found
     fields = [mapping.fields.get(name) or mapping.computed[name].as_field for name in names]
     attributes = frozenset(name for one in fields for name in one.attributes)
-    return Judged(found, attributes, lambda item: _with_loaded(mapping, fields, item))
+    return LocalCondition(found, attributes, lambda item: _with_loaded(mapping, fields, item))
 
 
 def _with_loaded(mapping: EntityMapping, fields: Iterable[FieldMapping], item: Item) -> Item:

@@ -246,7 +246,7 @@ class Not(Condition):
 
 
 @record
-class Judged(Condition):
+class LocalCondition(Condition):
     """A condition on an item as ``read`` gives it. DynamoDB, which compares what is stored, cannot evaluate it.
 
     ``attributes``: those with other values than are stored.
@@ -257,7 +257,7 @@ class Judged(Condition):
     read: Callable[[Item], Item] = field(repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Judged) and self.part == other.part
+        return isinstance(other, LocalCondition) and self.part == other.part
 
     def __hash__(self) -> int:
         return hash(self.attributes)
@@ -266,11 +266,11 @@ class Judged(Condition):
         return self.part._rendered(placeholders)
 
 
-def has_judged(condition: Condition | None) -> bool:
+def has_local_condition(condition: Condition | None) -> bool:
     """Whether DynamoDB cannot evaluate a condition, or a part of it."""
     if isinstance(condition, (And, Or)):
-        return any(map(has_judged, condition.parts))
-    return isinstance(condition, Judged)
+        return any(map(has_local_condition, condition.parts))
+    return isinstance(condition, LocalCondition)
 
 
 def equals(attribute: str, value: AttributeValue) -> Condition:
@@ -450,7 +450,7 @@ def _(condition: Not, item: Item) -> bool:
 
 
 @holds.register
-def _(condition: Judged, item: Item) -> bool:
+def _(condition: LocalCondition, item: Item) -> bool:
     return holds(condition.part, condition.read(item))
 
 

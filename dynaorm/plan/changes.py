@@ -19,7 +19,7 @@ from dynaorm.errors import (
     StaleEntity,
     UsageError,
 )
-from dynaorm.item.condition import Condition, all_of, exists, has_judged, holds, missing
+from dynaorm.item.condition import Condition, all_of, exists, has_local_condition, holds, missing
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same_items
@@ -436,13 +436,17 @@ def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
     )
     if condition is None:
         return change
-    return _judged(change, condition) if has_judged(condition) else replace(change, condition=condition)
+    return (
+        _judged(change, condition) if has_local_condition(condition) else replace(change, condition=condition)
+    )
 
 
 def _is_judged(mapping: EntityMapping, condition: Condition | None) -> bool:
     """Whether DynamoDB cannot evaluate a condition. Then the item is read first."""
     return bool(
-        condition is not None and mapping.judged and has_judged(resolve_condition(mapping, condition))
+        condition is not None
+        and mapping.judged
+        and has_local_condition(resolve_condition(mapping, condition))
     )
 
 

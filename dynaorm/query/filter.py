@@ -14,12 +14,12 @@ from dynaorm.item.condition import (
     Attr,
     Condition,
     IsIn,
-    Judged,
+    LocalCondition,
     Missing,
     Not,
     Or,
     all_of,
-    has_judged,
+    has_local_condition,
     holds,
     paths_of,
 )
@@ -173,7 +173,7 @@ def _relaxed(condition: Condition, unknown: AbstractSet[str]) -> Condition | Non
 
     ``unknown`` is not read.
     """
-    if not unknown and not has_judged(condition):
+    if not unknown and not has_local_condition(condition):
         return condition
     if isinstance(condition, And):
         return all_of(*(_relaxed(part, unknown) for part in condition.parts))
@@ -181,7 +181,7 @@ def _relaxed(condition: Condition, unknown: AbstractSet[str]) -> Condition | Non
         parts = [_relaxed(part, unknown) for part in condition.parts]
         found = [part for part in parts if part is not None]
         return Or(tuple(found)) if len(found) == len(parts) else None
-    if isinstance(condition, Judged):
+    if isinstance(condition, LocalCondition):
         return _relaxed(condition.part, unknown | condition.attributes)
     return condition if unknown.isdisjoint(str(path[0]) for path in paths_of(condition)) else None
 
@@ -190,7 +190,7 @@ def _truth(condition: Condition) -> bool | None:
     """Whether a condition always (True) or never (False) matches; None where that depends on the item."""
     if isinstance(condition, IsIn):
         return None if condition.values else False
-    if isinstance(condition, Judged):
+    if isinstance(condition, LocalCondition):
         return _truth(condition.part)
     if isinstance(condition, (And, Or)):
         each = [_truth(part) for part in condition.parts]
@@ -206,7 +206,7 @@ def canonical(condition: object) -> object:
     """A form of a condition that does not depend on the order of its parts and values."""
     if isinstance(condition, And | Or):
         return [type(condition).__name__, sorted(map(_text, condition.parts))]
-    if isinstance(condition, Judged):
+    if isinstance(condition, LocalCondition):
         return canonical(condition.part)
     if isinstance(condition, Not):
         return ["Not", canonical(condition.part)]
