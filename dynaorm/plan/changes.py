@@ -469,13 +469,16 @@ def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
                 raise one.refuse("is inserted as new, and checked to be stored already")
             # An edit by key knows its item if there is such a check.
             if check.state is not None and type(change) is not ItemEdit:
-                before = _as_loaded(change, check.mapping, check.state.item)
+                before = _as_loaded(one, change, check.mapping, check.state.item)
                 change = replace(change, before=before)
     return change
 
 
 def _as_loaded(
-    change: ItemInsert | ItemUpdate | ItemDelete | ItemCheck, mapping: EntityMapping, loaded: Item
+    one: ItemIntents,
+    change: ItemInsert | ItemUpdate | ItemDelete | ItemCheck,
+    mapping: EntityMapping,
+    loaded: Item,
 ) -> StoredItem:
     """The stored item, to be as it was loaded. Raises StaleEntity if it is known to be otherwise."""
     before = change.before
@@ -484,8 +487,14 @@ def _as_loaded(
         return StoredItem(mapping, loaded)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
     if expected != found or (mapping.table.mark_of(loaded) is None and not same_items(loaded, before.item)):
-        there = standing(before.mapping, before.item)
-        raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found, stored=there)
+        key = stored_key(mapping, change.key)
+        objects = [check.state.item for check in one.checks if check.state is not None]
+        if not before.from_read or any(item is before.item for item in objects):
+            # One of two objects is stale. Nobody has read what is stored.
+            raise StaleEntity(key=key, expected=expected, found=None)
+        raise StaleEntity(
+            key=key, expected=expected, found=found, stored=standing(before.mapping, before.item)
+        )
     return replace(before, as_loaded=True)
 
 

@@ -302,6 +302,25 @@ def test_run_gives_up_after_its_attempts(session: Session) -> None:
     assert [type(one) for one in lost.value.causes] == [StaleEntity]
 
 
+@pytest.mark.parametrize("edits", [False, True])
+def test_of_two_loaded_objects_of_one_entity_nobody_says_what_is_stored(
+    session: Session, wire: FaultyTransport, edits: bool
+) -> None:
+    session.save(Stock(sku="s", left=5))
+    old, new = (session.get_one(Stock, sku="s") for _ in range(2))
+    new.left = 4
+    session.save(new)
+    wire.calls.clear()
+    for one, other in [(old, new), (new, old)]:
+        with pytest.raises(StaleEntity) as refused, session.transaction() as tx:
+            tx.check(one)
+            tx.check(other)
+            if edits:
+                tx.update(Key(Stock, sku="s"), {"left": 3})
+        assert (refused.value.found, refused.value.stored) == (None, None)
+    assert wire.calls == []
+
+
 def test_run_does_not_take_a_stale_entity_that_work_raises_for_a_lost_race(session: Session) -> None:
     session.save(Stock(sku="s"))
     calls: list[int] = []
