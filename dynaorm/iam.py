@@ -19,7 +19,7 @@ from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table, table_namer
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.judge import KINDS
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, reason_to_read

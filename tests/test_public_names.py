@@ -36,7 +36,6 @@ PUBLIC_MODULES = {
     "dynaorm.iam",
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
-    "dynaorm.integrity.processes",
     "dynaorm.integrity.run",
     "dynaorm.integrity.tasks",
     "dynaorm.integrity.verify_export",

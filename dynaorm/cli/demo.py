@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
-from dynaorm.integrity.item import table_pages
+from dynaorm.integrity.run import table_pages
 from dynaorm.item.field import F
 from dynaorm.item.value import Item
 from dynaorm.layout.html_page import render_html

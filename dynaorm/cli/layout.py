@@ -47,8 +47,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import suggestion
-from dynaorm.integrity.item import table_pages
-from dynaorm.integrity.run import table_locations
+from dynaorm.integrity.run import table_locations, table_pages
 from dynaorm.layout.document import to_json
 from dynaorm.layout.html_page import ItemSource, render_html
 from dynaorm.layout.markdown import render_markdown, render_mermaid

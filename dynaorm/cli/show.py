@@ -19,8 +19,8 @@ from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, FindingKind
-from dynaorm.integrity.item import findings_of, stored_item, stored_partition
-from dynaorm.integrity.report import as_json as finding_as_json
+from dynaorm.integrity.run import findings_of, stored_item, stored_partition
+from dynaorm.integrity.serialize import as_json as finding_as_json
 from dynaorm.item.text import printable
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.layout.view import ItemRow, PartitionBlock, plain_text, view_of

@@ -28,12 +28,10 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult
 from dynaorm.integrity import run as runs
-from dynaorm.integrity.exported import open_export
-from dynaorm.integrity.processes import run_tasks
-from dynaorm.integrity.report import FindingsFile, as_json, read_findings
 from dynaorm.integrity.run import RunOptions, table_locations
-from dynaorm.integrity.tasks import Verb, segment_tasks
-from dynaorm.integrity.verify_export import verify_export
+from dynaorm.integrity.serialize import FindingsFile, as_json, read_findings
+from dynaorm.integrity.tasks import Verb, run_tasks, segment_tasks
+from dynaorm.integrity.verify_export import open_export, verify_export
 from dynaorm.record import record, replace
 from dynaorm.session.session import Session
 

@@ -15,7 +15,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Context, Flow
-from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
+from dynaorm.flow.integrity.reads import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.verify import check_segments
 from dynaorm.flow.lines import entity_line
 from dynaorm.item.json_body import item_line

@@ -15,10 +15,9 @@ from pyspark.sql.functions import min as least
 
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.integrity.exported import ExportFile
 from dynaorm.integrity.keyed import FactKind, KeyedScope, ShuffleRecord, keyed
-from dynaorm.integrity.keyed_export import mapped, reduced, sources_of
 from dynaorm.integrity.tasks import SegmentTask, finish_tasks
+from dynaorm.integrity.verify_export import ExportFile, mapped, reduced, sources_of
 
 __all__ = ["run_tasks", "verify_export"]
 

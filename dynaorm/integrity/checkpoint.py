@@ -20,12 +20,9 @@ from typing import Any, Final, Self, TypeVar
 
 from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Amount, Claim, Fact, Uncertainty
-from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up
-from dynaorm.flow.integrity.scan import ScanSegment
-from dynaorm.flow.integrity.stored_check import ItemAddress
+from dynaorm.flow.integrity.finding import MOST_HOLDERS, Amount, Claim, Fact, Sums, Uncertainty, add_up
+from dynaorm.flow.integrity.reads import ItemAddress, ScanSegment
 from dynaorm.flow.integrity.verify import Verification
-from dynaorm.integrity.report import private
 from dynaorm.integrity.serialize import (
     address_text,
     key_text,
@@ -33,6 +30,7 @@ from dynaorm.integrity.serialize import (
     parse_address,
     parse_key,
     parse_numbers,
+    private,
 )
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item

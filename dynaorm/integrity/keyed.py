@@ -25,25 +25,25 @@ from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import (
+    MOST_HOLDERS,
     Amount,
     CheckResult,
     Claim,
     Fact,
     Finding,
+    MemoryFactStore,
     RepairableFinding,
     RepairResult,
     Uncertainty,
 )
-from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_items import judge_left
-from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryFactStore
+from dynaorm.flow.integrity.judge import KINDS, judge, judge_left
+from dynaorm.flow.integrity.reads import ItemAddress, StoredCheck, Unanswered, try_run
 from dynaorm.flow.integrity.scope import Scope, scope_of
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, Unanswered, try_run
-from dynaorm.integrity.report import as_json, found_in
 from dynaorm.integrity.serialize import (
     address_text,
+    as_json,
     fact_text,
+    found_in,
     ident_text,
     parse_address,
     parse_fact,

@@ -5,6 +5,7 @@ Rule 1. The position moves behind a page when every finding on it was dealt with
 Rule 2. If a finding can be corrected in more than one way, it is reported and left to people.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from typing import Any, Final
 
 from dynaorm.argument import check_count, check_flag, check_kind, names_of
 from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.when import When
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.failure import counted
@@ -26,17 +29,73 @@ from dynaorm.flow.integrity.finding import (
     RepairResult,
     Uncertainty,
 )
-from dynaorm.flow.integrity.judge_found import recheck
+from dynaorm.flow.integrity.judge import judge_address
+from dynaorm.flow.integrity.reads import ItemAddress, RateLimiter, ScannedPage, ScanSegment, read_pages
 from dynaorm.flow.integrity.repair import backfill_run, repair_flows
-from dynaorm.flow.integrity.verify import Verification, describe, verification
+from dynaorm.flow.integrity.verify import Verification, describe, recheck, verification
+from dynaorm.flow.read import get_item
 from dynaorm.flow.tables import TableLocation, location_of
 from dynaorm.flow.windows import Progress, check_progress
 from dynaorm.integrity.checkpoint import Checkpoint
-from dynaorm.integrity.declared import declared_digest
-from dynaorm.integrity.report import as_json, finding_in, repair_result_in
+from dynaorm.integrity.serialize import as_json, finding_in, repair_result_in
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
 from dynaorm.session.session import Session
 from dynaorm.tools.line_file import path_of
+
+# A digest of what a class derives from its entities, so that no run continues under other declarations.
+#
+# Rule 1. The digest is the same in every process that has the same source and the same version of Python.
+# Rule 2. A function is known by its name, its code and its plain constants. Functions that it calls are not looked at.
+
+# Constants whose text is the same in every process.
+_PLAIN: Final = (str, bytes, bool, int, float, complex, type(None))
+
+
+def declared_digest(mapping: EntityMapping) -> str:
+    """The digest of a class's keys, attributes, constraints, indexes and totals."""
+    constraints = [
+        (name, one.fields, one.shared, _texts(one.parts), _function(one.normalize), _when(one.when))
+        for name, one in mapping.constraints.items()
+    ]
+    indexes = [(name, one.name, _texts(one.parts), _when(one.when)) for name, one in mapping.indexes.items()]
+    stored = [(name, one.attribute) for name, one in mapping.stored.items()]
+    totals = [
+        (name, one.target.__qualname__, dict(one.key), one.count, dict(one.sums), _when(one.when))
+        for name, one in mapping.aggregates.items()
+    ]
+    defaults = {name: one.default for name, one in mapping.entity.model_fields.items()}
+    fields = [
+        (name, one.attribute, one.formerly, _plain([defaults.get(name)]))
+        for name, one in mapping.fields.items()
+    ]
+    expires = None if mapping.expires is None else (mapping.expires.name, mapping.expiry)
+    declared = (_texts(mapping.primary_parts), fields, expires, constraints, indexes, stored, totals)
+    return hashlib.sha256(repr(declared).encode()).hexdigest()[:16]
+
+
+def _texts(parts: Iterable[KeyPart]) -> list[tuple[str, str]]:
+    return [(part.attribute.name, part.text) for part in parts]
+
+
+def _when(when: When | None) -> str:
+    if when is None:
+        return ""
+    return repr(when.condition) if when.condition is not None else _function(when.given)
+
+
+def _function(function: Callable[..., Any] | Any | None) -> str:
+    """The name of a function, and its code if it is written in Python."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return str(name)
+    return f"{name} {code.co_code.hex()} {code.co_names} {_plain(code.co_consts)}"
+
+
+def _plain(values: Iterable[Any]) -> list[Any]:
+    return [one for one in values if type(one) in _PLAIN]
+
 
 __all__ = ["RunOptions", "backfill", "repair", "verify"]
 
@@ -471,3 +530,50 @@ def _shape(mapping: EntityMapping) -> list[Any]:
     declared = (mapping.constraints, mapping.indexes, mapping.aggregates, mapping.stored)
     names = [sorted(one) for one in declared]
     return [mapping.name, mapping.versioning is not None, *names, declared_digest(mapping)]
+
+
+# One stored item, or those of one partition: what is there, and what is wrong with it.
+
+
+def stored_item(session: Session, table: Table, key: Item) -> Item | None:
+    """The item under a primary key as it is stored, read strongly consistent; None if nothing is there.
+
+    Raises:
+        Throttled, Unreachable, TableNotFound: as any read.
+    """
+    return session._run("verify", get_item(table, key, session._context))
+
+
+def stored_partition(session: Session, table: Table, value: AttributeValue, most: int) -> list[Item]:
+    """The first items of a partition as they are stored, in the order of their sort keys. Raises as ``stored_item``."""
+    segment = ScanSegment(table, partition=value)
+
+    def first_items() -> Flow[list[Item]]:
+        found: list[Item] = []
+        while not segment.is_over and len(found) < most:
+            limiter = RateLimiter(session._context, most=most - len(found))
+            (page,) = yield from read_pages([segment], limiter)
+            found += page.items
+            page.finish()
+        return found
+
+    return session._run("verify", first_items())
+
+
+def table_pages(session: Session, table: Table, most: int) -> Iterator[ScannedPage]:
+    """The first items of a table that a scan meets, page by page as you iterate. Raises as ``stored_item``."""
+    segment, left = ScanSegment(table), most
+    while not segment.is_over and left > 0:
+        (page,) = session._run("verify", read_pages([segment], RateLimiter(session._context, most=left)))
+        yield page
+        left -= len(page.items)
+        page.finish()
+
+
+def findings_of(session: Session, table: Table, key: Item) -> Sequence[Finding] | None:
+    """What ``verify`` would find of one item, except in totals. None if it changes all the time.
+
+    Raises:
+        Throttled, Unreachable, TableNotFound: as any read.
+    """
+    return session._run("verify", judge_address(ItemAddress(table, key), session._context))

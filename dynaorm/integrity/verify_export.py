@@ -7,31 +7,307 @@ Rule 2. Rows are read in the order of their keys, one at a time, and SQLite sort
         So the memory depends neither on the number of items nor on how many rows a key has.
 """
 
+import gzip
+import json
 import multiprocessing
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
-from functools import partial
+from datetime import datetime
+from functools import cache, partial
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import IO, Any, Final
 from zlib import crc32
 
-from dynaorm.argument import check_count
+from dynaorm.argument import check_count, check_kind, names_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding
-from dynaorm.integrity.exported import ExportFile
-from dynaorm.integrity.keyed import FactKind, KeyedScope, ShuffleRecord
-from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
-from dynaorm.integrity.processes import end_with_parent
-from dynaorm.integrity.report import finding_in
+from dynaorm.integrity.keyed import (
+    Answer,
+    FactKind,
+    KeyedScope,
+    ShuffleRecord,
+    facts_of,
+    findings_of,
+    folded,
+    modules_of,
+    name_of,
+)
+from dynaorm.integrity.serialize import finding_in
+from dynaorm.integrity.tasks import end_with_parent
+from dynaorm.item.json_body import decode_body
+from dynaorm.item.value import Item
+from dynaorm.record import record, replace
 from dynaorm.tools.line_file import path_of
+
+# Read what DynamoDB exports to S3: a full export of a table as of one moment, in DynamoDB JSON.
+#
+# Rule 1. An export is read whole or not at all: a file with another number of items than its manifest says is refused.
+
+_SUMMARY: Final = "manifest-summary.json"
+_FILES: Final = "manifest-files.json"
+
+
+@record
+class ExportFile:
+    """One data file of an export.
+
+    Attributes:
+        path: its path.
+        items: how many items it has.
+    """
+
+    path: str
+    items: int
+
+
+@record
+class Export:
+    """A full export of a table.
+
+    Attributes:
+        path: the folder of the export.
+        table_arn: the ARN of the table.
+        time: the moment that it shows, in seconds since the Unix epoch.
+        files: its data files.
+    """
+
+    path: str
+    table_arn: str
+    time: float
+    files: tuple[ExportFile, ...]
+
+    @property
+    def items(self) -> int:
+        """How many items it has."""
+        return sum(file.items for file in self.files)
+
+
+def open_export(path: str) -> Export:
+    """The export in a folder: the one with ``manifest-summary.json``.
+
+    Args:
+        path: a local folder, or a URL that fsspec opens, such as ``s3://bucket/prefix/AWSDynamoDB/0123-abc``.
+
+    Raises:
+        UsageError: it is no full export in DynamoDB JSON, or it has not ended.
+    """
+    folder = path.rstrip("/")
+    try:
+        with _opened_manifest(f"{folder}/{_SUMMARY}") as file:
+            summary: dict[str, Any] = json.load(file)
+        with _opened_manifest(f"{folder}/{_FILES}") as file:
+            lines = [json.loads(line) for line in file if line.strip()]
+    except NotADirectoryError as problem:
+        raise UsageError(
+            problem=f"{folder} is a file, and an export is a folder",
+            remedy="export the table to S3 and name the folder. A dump is not of one moment: verify its table instead",
+        ) from problem
+    except FileNotFoundError as problem:
+        raise UsageError(
+            problem=f"{folder} is no export: it lacks {_SUMMARY} or {_FILES}",
+            remedy="name the folder that has both: AWSDynamoDB/ and the name of the export",
+        ) from problem
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            problem=f"{folder} is no export ({type(problem).__name__}: {problem})",
+            remedy=f"name the folder with {_SUMMARY} and {_FILES}: AWSDynamoDB/ and the name of the export",
+        ) from problem
+    try:
+        _check(folder, summary)
+        time = datetime.fromisoformat(summary["exportTime"]).timestamp()
+        files = tuple(
+            ExportFile(f"{folder}/data/{one['dataFileS3Key'].rpartition('/')[2]}", one["itemCount"])
+            for one in lines
+        )
+        return Export(folder, summary["tableArn"], time, files)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise UsageError(
+            problem=f"the manifests of {folder} lack {problem}",
+            remedy="copy the export again, with its manifests",
+        ) from problem
+
+
+def _check(folder: str, summary: dict[str, Any]) -> None:
+    if "exportFromTime" in summary or summary.get("exportType", "FULL_EXPORT") != "FULL_EXPORT":
+        raise UsageError(
+            problem=f"{folder} is an incremental export, which has only the items that changed in some time",
+            remedy="export the table with ExportType FULL_EXPORT",
+        )
+    if (form := summary.get("outputFormat")) != "DYNAMODB_JSON":
+        raise UsageError(
+            problem=f"{folder} is in the format {form}",
+            remedy="export the table with ExportFormat DYNAMODB_JSON",
+        )
+
+
+def items_in(file: ExportFile) -> Iterator[Item]:
+    """The items of a data file, one at a time. Raises UsageError if it is not as its manifest says."""
+    count = 0
+    try:
+        with _opened_manifest(file.path) as packed, gzip.open(packed) as lines:
+            for line in lines:
+                yield decode_body(line)["Item"]
+                count += 1
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
+        raise UsageError(
+            problem=f"{file.path} is no data file of an export ({type(problem).__name__}: {problem})",
+            remedy="copy it again",
+        ) from problem
+    if count != file.items:
+        raise UsageError(
+            problem=f"{file.path} has {counted(count, 'item')}, and its manifest says {file.items}",
+            remedy="copy it again",
+        )
+
+
+def _opened_manifest(path: str) -> IO[Any]:
+    if "://" not in path:
+        return Path(path).open("rb")
+    try:
+        import fsspec  # noqa: PLC0415 - only for URLs
+    except ImportError as missing:
+        raise UsageError(
+            problem=f"{path} is a URL, and fsspec is not installed", remedy="install fsspec, and s3fs for S3"
+        ) from missing
+    found: IO[Any] = fsspec.open(path, "rb").open()
+    return found
+
+
+# The exports that a verification needs, and what it judges in them: the same for every engine.
+
+_FOLDED: Final = 20_000
+"""How many facts a process folds before it passes them on."""
+
+
+@record
+class Sources:
+    """The data files of some exports, and what is judged in them.
+
+    Attributes:
+        declared: what is verified.
+        files: the data files, each after the name of its table.
+    """
+
+    declared: KeyedScope
+    files: tuple[tuple[str, ExportFile], ...]
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return sum(file.items for _, file in self.files)
+
+    def with_doubts(self, doubts: Iterable[tuple[str, str]]) -> KeyedScope:
+        """What is verified, with all doubts about sums."""
+        return replace(self.declared, doubts=tuple((key, text) for key, text in doubts))
+
+
+def sources_of(
+    path: str | Mapping[str, str],
+    targets: Sequence[Table | type[Any] | str],
+    now: float | None,
+    foreign_attributes: Iterable[str],
+) -> Sources:
+    """The sources of a verification.
+
+    Args:
+        path: the folder of the export, or the folders by the names of their tables.
+        targets: tables and classes, as objects or as ``module:Name``.
+        now: the time at which it judges; None for that of the export.
+        foreign_attributes: attributes that other programs write.
+
+    Raises:
+        UsageError: it is no full export; a table is missing; other processes cannot find a target.
+    """
+    foreign = names_of("foreign_attributes={}", foreign_attributes)
+    check_kind(
+        "path={}", path, str | Mapping, "a path or a mapping", remedy="give the folders by their tables"
+    )
+    if now is not None:
+        check_kind("now={}", now, int | float, "a number", remedy="give seconds since the Unix epoch")
+    names = tuple(map(name_of, targets))
+    known = KeyedScope(names, 0.0, foreign).tables
+    tables = sorted(known)
+    paths = {tables[0]: path} if isinstance(path, str) else dict(path)
+    wrong = [f"there is none of {name!r}" for name in tables if name not in paths]
+    wrong += [f"nothing depends on {name!r}" for name in paths if name not in tables]
+    if wrong:
+        raise UsageError(
+            problem=f"{', '.join(names)} needs an export of {' and '.join(map(repr, tables))}: {', '.join(wrong)}",
+            remedy="give the folders of all these exports, by the names of their tables",
+        )
+    exports = {name: open_export(one) for name, one in paths.items()}
+    moment = max(one.time for one in exports.values()) if now is None else now
+    return Sources(
+        KeyedScope(names, moment, foreign, modules_of(known.values())),
+        tuple((name, file) for name, export in exports.items() for file in export.files),
+    )
+
+
+# -- in the processes of an engine -------------------------------------------------------------------------------------
+
+
+def mapped(file: ExportFile, table: str, scope: KeyedScope) -> Iterator[ShuffleRecord]:
+    """The facts that the items of a data file give. Raises UsageError if it is not as its manifest says."""
+    scope = _known(scope)
+    return _fewer((fact for item in items_in(file) for fact in facts_of(item, table, scope)), scope)
+
+
+def reduced(rows: Iterable[Sequence[Any]], scope: KeyedScope) -> Iterator[ShuffleRecord]:
+    """What follows from rows, all rows of a key after each other.
+
+    Args:
+        rows: a key and the text of a fact, or a key, an address, and the item that is stored there.
+        scope: what is verified.
+    """
+    scope = _known(scope)
+    return _fewer(
+        (
+            fact
+            for key, some in groupby(rows, key=itemgetter(0))
+            for fact in findings_of(
+                key, (Answer(*row[1:]) if len(row) == 3 else row[1] for row in some), scope
+            )
+        ),
+        scope,
+    )
+
+
+@cache
+def _known(scope: KeyedScope) -> KeyedScope:
+    """The same object for equal scopes, which looks up its classes once in a process."""
+    return scope
+
+
+def _fewer(facts: Iterable[ShuffleRecord], scope: KeyedScope) -> Iterator[ShuffleRecord]:
+    """As few facts as say the same, as far as a process can tell: millions of entities may add to one total."""
+    waiting: dict[str, list[str]] = {}
+    count = 0
+    for fact in facts:
+        if fact.kind != FactKind.CONCERNS:
+            yield fact
+            continue
+        waiting.setdefault(fact.key, []).append(fact.text)
+        count += 1
+        if count >= _FOLDED:
+            yield from _folded(waiting, scope)
+            waiting, count = {}, 0
+    yield from _folded(waiting, scope)
+
+
+def _folded(waiting: Mapping[str, list[str]], scope: KeyedScope) -> Iterator[ShuffleRecord]:
+    for key, texts in waiting.items():
+        for text in folded(texts, scope):
+            yield ShuffleRecord(FactKind.CONCERNS, key, text)
+
 
 __all__ = ["verify_export"]
 

@@ -12,7 +12,7 @@ from dynaorm.errors import TableNotFound
 from dynaorm.failure import counted
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, last_key
 from dynaorm.flow.integrity.finding import Finding, FindingKind
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
 from dynaorm.session._async.session import AsyncSession

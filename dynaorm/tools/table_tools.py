@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dynaorm.flow import target as targets
     from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
     from dynaorm.flow.dump import DumpResult
-    from dynaorm.flow.integrity import judge_found as found_again
     from dynaorm.flow.integrity import repair as repairs
     from dynaorm.flow.integrity import verify as verifying
     from dynaorm.flow.integrity.finding import Finding, RepairResult
@@ -49,7 +48,6 @@ else:
         globals(),
         application="dynaorm.flow.application",
         dumping="dynaorm.flow.dump",
-        found_again="dynaorm.flow.integrity.judge_found",
         history="dynaorm.flow.history",
         line_file="dynaorm.tools.line_file",
         loading="dynaorm.flow.load",
@@ -433,7 +431,7 @@ def repair(
     if findings is None:
         work = verifying.verification(named, session._context, segments=segments, rate=rate)
     else:
-        work = found_again.recheck(named, findings, session._context, rate=rate)
+        work = verifying.recheck(named, findings, session._context, rate=rate)
     return _repair_results(session, "repair", work, _reporting(work, progress), dry_run=dry_run)
 
 

@@ -15,9 +15,8 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import DEFAULT_RETRY, Context
-from dynaorm.flow.integrity.finding import Amount, Claim, Uncertainty
-from dynaorm.flow.integrity.ledger import FactStore, MemoryFactStore
-from dynaorm.flow.integrity.stored_check import ItemAddress
+from dynaorm.flow.integrity.finding import Amount, Claim, FactStore, MemoryFactStore, Uncertainty
+from dynaorm.flow.integrity.reads import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.testing.clock import FakeClock

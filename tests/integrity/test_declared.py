@@ -12,8 +12,7 @@ import pytest
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.integrity.declared import declared_digest
-from dynaorm.integrity.run import RunOptions, repair
+from dynaorm.integrity.run import RunOptions, declared_digest, repair
 
 
 def declared(

@@ -13,7 +13,6 @@ from dynaorm import Table
 from dynaorm.cli.entry import main
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Finding
-from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.keyed import (
     Answer,
     FactKind,
@@ -24,9 +23,9 @@ from dynaorm.integrity.keyed import (
     folded,
     name_of,
 )
-from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import verify
-from dynaorm.integrity.verify_export import verify_export
+from dynaorm.integrity.serialize import as_json
+from dynaorm.integrity.verify_export import open_export, verify_export
 from tests.conftest import ROOT
 from tests.integrity.damages import portions
 from tests.integrity.exports import write_export

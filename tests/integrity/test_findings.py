@@ -10,9 +10,9 @@ from dynaorm import Table, tools
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult, finding_at
-from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.integrity.report import as_json, finding_in
+from dynaorm.flow.integrity.reads import ItemAddress
 from dynaorm.integrity.run import RunOptions, repair, verify
+from dynaorm.integrity.serialize import as_json, finding_in
 from tests.integrity.damages import portions
 from tests.integrity.zoo import TABLES, Damage, Raw, app, key_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import tools
 from dynaorm.flow.integrity.finding import Finding, FindingKind
-from dynaorm.integrity.item import findings_of, stored_item
+from dynaorm.integrity.run import findings_of, stored_item
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import portions

@@ -9,8 +9,8 @@ from dynaorm import Key, Table
 from dynaorm.entity.key import item_named
 from dynaorm.failure import MASK, RedactedDict
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult, finding_at
-from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.integrity.report import as_json, finding_in, repair_result_in
+from dynaorm.flow.integrity.reads import ItemAddress
+from dynaorm.integrity.serialize import as_json, finding_in, repair_result_in
 from dynaorm.item.value import Item
 from dynaorm.record import replace
 

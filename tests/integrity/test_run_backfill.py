@@ -14,8 +14,8 @@ from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Tabl
 from dynaorm.errors import OwnerUnknown
 from dynaorm.flow.call import Call, Refusal
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
-from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
+from dynaorm.integrity.serialize import as_json
 from dynaorm.transport import Transport
 from tests.integrity import zoo
 from tests.integrity.shop import (

@@ -13,7 +13,7 @@ import pytest
 from dynaorm import Table, tools
 from dynaorm.description import classify
 from dynaorm.flow.integrity.finding import Finding
-from dynaorm.integrity.report import as_json, finding_in
+from dynaorm.integrity.serialize import as_json, finding_in
 from tests.conftest import ROOT
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.shop import User, fill, now

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Table
 from dynaorm.flow.integrity.finding import Finding, FindingKind
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.item.value import Item
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created

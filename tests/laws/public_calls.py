@@ -23,7 +23,6 @@ import dynaorm.export
 import dynaorm.iam
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
-import dynaorm.integrity.processes
 import dynaorm.integrity.run
 import dynaorm.integrity.tasks
 import dynaorm.integrity.verify_export
@@ -470,7 +469,7 @@ CALLS: dict[str, Make] = {
     **_functions(dynaorm.testing, TESTING),
     **_functions(dynaorm.integrity.run, RUN),
     **_functions(dynaorm.integrity.tasks, TASKS),
-    **_functions(dynaorm.integrity.processes, PROCESSES),
+    **_functions(dynaorm.integrity.tasks, PROCESSES),
     **_functions(dynaorm.integrations.fastapi, FASTAPI),
     **_functions(dynaorm.integrations.opentelemetry, TELEMETRY),
     **_functions(dynaorm.integrity.verify_export, VERIFY_EXPORT),

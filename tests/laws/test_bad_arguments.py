@@ -27,7 +27,6 @@ import dynaorm.description
 import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
-import dynaorm.integrity.processes
 import dynaorm.integrity.run
 import dynaorm.integrity.tasks
 import dynaorm.integrity.verify_export
@@ -400,7 +399,7 @@ MODULES: Final = (
     dynaorm.integrity.verify_export,
     dynaorm.integrations.fastapi,
     dynaorm.integrations.opentelemetry,
-    dynaorm.integrity.processes,
+    dynaorm.integrity.tasks,
     dynaorm.integrity.run,
     dynaorm.integrity.tasks,
     dynaorm.layout,

@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.flow.windows import windows
 from dynaorm.testing.clock import FakeClock
 from tests.fuzz.shelf import Shelf

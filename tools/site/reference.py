@@ -129,7 +129,6 @@ TOPICS: Final = {
             "dynaorm.integrity.run",
             "dynaorm.integrity.verify_export",
             "dynaorm.integrity.tasks",
-            "dynaorm.integrity.processes",
         ),
     ),
 }

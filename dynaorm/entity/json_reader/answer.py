@@ -18,8 +18,7 @@ from dynaorm.entity.classify import key_beginnings, literal_beginning
 from dynaorm.entity.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, names_of
 from dynaorm.entity.internal_items import TOKEN_PREFIX
-from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
-from dynaorm.entity.json_reader.model import JsonModel, json_model
+from dynaorm.entity.json_reader.model import HasKey, JsonModel, KeyContents, json_model
 from dynaorm.entity.key_part import KeyPart
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import (

@@ -19,7 +19,7 @@ from pydantic import (
 from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.core_schema import by_name, definitions_of, validator_of, without_definitions
-from dynaorm.entity.json_reader.field import FieldReader, Undecided
+from dynaorm.entity.json_reader.model import FieldReader, Undecided
 from dynaorm.item.json_body import encode_body
 
 

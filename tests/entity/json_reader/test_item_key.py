@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import BinaryKey, Entity, GlobalIndex, Index, InKey, NumberKey, Table
 from dynaorm.entity.json_reader.answer import json_reader_of
-from dynaorm.entity.json_reader.item_key import InKeyField, key_comparison
+from dynaorm.entity.json_reader.model import InKeyField, key_comparison
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.item.json_body import Body, encode_body

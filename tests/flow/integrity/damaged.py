@@ -22,7 +22,7 @@ from dynaorm import (
 )
 from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.testing import FakeClock
 
 app = Table("checked", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])

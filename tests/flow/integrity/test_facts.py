@@ -9,13 +9,10 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm.entity.table import Ident
-from dynaorm.flow.integrity.finding import Fact, Finding, Uncertainty
-from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_items import judge_items
-from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import MemoryFactStore
+from dynaorm.flow.integrity.finding import Fact, Finding, MemoryFactStore, Uncertainty
+from dynaorm.flow.integrity.judge import KINDS, judge, judge_items
+from dynaorm.flow.integrity.reads import ItemAddress, answer_from
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.plan.intent import UnitOfWork
 from dynaorm.record import replace
 from tests.flow.integrity.damaged import NOW, Items

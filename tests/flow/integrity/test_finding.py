@@ -3,7 +3,7 @@
 from dynaorm import Table
 from dynaorm.entity.key import item_named
 from dynaorm.flow.integrity.finding import FindingKind, finding_at
-from dynaorm.flow.integrity.stored_check import ItemAddress
+from dynaorm.flow.integrity.reads import ItemAddress
 from dynaorm.record import replace
 
 APP = Table("app")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, ExpiresAt, Table, Unique
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 
 app = Table("guards-in-states")
 NOW = datetime(2024, 1, 1, tzinfo=UTC).timestamp()

@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 
 from dynaorm.flow.integrity.finding import FindingKind, RepairableFinding
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.flow.integrity.kinds.totals import JUDGED_TOTALS
+from dynaorm.flow.integrity.reads import ItemAddress, answer_from
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
 from tests.flow.integrity.damaged import (

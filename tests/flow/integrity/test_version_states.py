@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, Table
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.integrity.judge import judge_items
 from tests.flow.integrity.damaged import NOW
 
 app = Table("versions-in-states")

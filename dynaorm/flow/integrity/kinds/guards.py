@@ -31,6 +31,7 @@ from dynaorm.flow.integrity.finding import (
     CheckResult,
     Claim,
     Fact,
+    FactStore,
     FindingKind,
     RepairableFinding,
     Uncertainty,
@@ -38,16 +39,17 @@ from dynaorm.flow.integrity.finding import (
     named_key,
 )
 from dynaorm.flow.integrity.kinds.judged import Checker, MissingParts, Subject
-from dynaorm.flow.integrity.ledger import FactStore
-from dynaorm.flow.integrity.repair_actions import ClaimedItem, check, renewed
-from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import (
+from dynaorm.flow.integrity.reads import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.repair_actions import (
+    ClaimedItem,
+    check,
     listed,
+    renewed,
     without_repair,
     written_by_newer_code,
     written_by_newer_code_at,
 )
+from dynaorm.flow.integrity.scope import Scope
 from dynaorm.item.value import Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.plan.intent import UnitOfWork

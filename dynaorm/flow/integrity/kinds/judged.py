@@ -23,6 +23,7 @@ from dynaorm.flow.call import Flow, ReadCost, gather
 from dynaorm.flow.integrity.finding import (
     CheckResult,
     Fact,
+    FactStore,
     Finding,
     FindingKind,
     RepairableFinding,
@@ -30,11 +31,9 @@ from dynaorm.flow.integrity.finding import (
     finding_of,
     not_judged,
 )
-from dynaorm.flow.integrity.ledger import FactStore
+from dynaorm.flow.integrity.reads import ItemAddress, Lookup, RateLimiter, StoredCheck, run_in_one_read
 from dynaorm.flow.integrity.repair_actions import ClaimedItem
-from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, Lookup, StoredCheck, run_in_one_read
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal

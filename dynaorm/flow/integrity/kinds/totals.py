@@ -28,18 +28,31 @@ from dynaorm.flow.call import Flow, gather
 from dynaorm.flow.integrity.finding import (
     Amount,
     Fact,
+    FactStore,
     FindingKind,
     RepairableFinding,
+    Sums,
     Uncertainty,
+    add_up,
     finding_of,
 )
 from dynaorm.flow.integrity.kinds.judged import WINDOW, Checker, Run, Subject
-from dynaorm.flow.integrity.ledger import FactStore, Sums, add_up
-from dynaorm.flow.integrity.repair_actions import renewed
-from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
+from dynaorm.flow.integrity.reads import (
+    ItemAddress,
+    RateLimiter,
+    ScanSegment,
+    StoredCheck,
+    read_addresses,
+    read_pages,
+    scan_segments_of,
+)
+from dynaorm.flow.integrity.repair_actions import (
+    reason_not_to_write,
+    renewed,
+    without_repair,
+    written_by_newer_code,
+)
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, read_addresses
-from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair, written_by_newer_code
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items

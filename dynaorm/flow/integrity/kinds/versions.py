@@ -27,10 +27,15 @@ from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.history import newest_version, version_beside
 from dynaorm.flow.integrity.finding import CheckResult, FindingKind, RepairableFinding, finding_of
 from dynaorm.flow.integrity.kinds.judged import Checker, Holds, MissingParts, Subject
-from dynaorm.flow.integrity.repair_actions import ClaimedItem, as_inserted, own_action, renewed
+from dynaorm.flow.integrity.reads import ItemAddress, Lookup, StoredCheck
+from dynaorm.flow.integrity.repair_actions import (
+    ClaimedItem,
+    as_inserted,
+    own_action,
+    renewed,
+    without_repair,
+)
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, Lookup, StoredCheck
-from dynaorm.flow.integrity.unexplained import without_repair
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.condition import all_of, as_in, exists, missing
 from dynaorm.item.update import Remove

@@ -1,40 +1,148 @@
-"""Judge one stored item: what must be stored beside it, and whether it is.
+"""Judge stored items: what must be stored beside each, whether it is, and whether an entity is stored as it loads."""
 
-Rule 1. What must be stored follows from the stored item, as a save would derive it.
-Rule 2. Each problem is found once, at one of the items concerned. What needs facts about other entities is judged when
-        every item was read.
-Rule 3. Expired items are absent, as they are to every read.
-"""
-
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.codec.value import restore
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
+from dynaorm.entity.table import Ident, Table
 from dynaorm.entity.text.scalar import ANY_SPELLING
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
+from dynaorm.flow.call import Context, Flow, ReadCost
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import (
     CheckResult,
+    FactStore,
+    Finding,
     FindingKind,
+    MemoryFactStore,
     RepairableFinding,
     Uncertainty,
     finding_at,
+    finding_of,
+    remember,
 )
-from dynaorm.flow.integrity.judge_values import judge_values
-from dynaorm.flow.integrity.kinds.judged import Subject, first_doubt
-from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.repair_actions import renewed
+from dynaorm.flow.integrity.kinds.guards import GuardChecker
+from dynaorm.flow.integrity.kinds.judged import Checker, Subject, first_doubt
+from dynaorm.flow.integrity.kinds.totals import JUDGED_TOTALS
+from dynaorm.flow.integrity.kinds.versions import JUDGED_VERSIONS
+from dynaorm.flow.integrity.reads import ItemAddress, StoredCheck, answer_from, run_in_one_read
+from dynaorm.flow.integrity.repair_actions import reason_not_to_write, renewed, unchanged, without_repair
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair
+from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.compiler import Renewal, renewal_of
+from dynaorm.plan.compiler import Renewal, renewal_actions, renewal_of
+from dynaorm.plan.intent import Reads, UnitOfWork
+from dynaorm.plan.kinds.derived import EntitySide
 from dynaorm.plan.plan import Planned
 from dynaorm.record import replace
+
+# Every kind of items that follow from entities, in the order in which they are judged.
+
+_OTHERS: Final[tuple[Checker, ...]] = (JUDGED_VERSIONS, JUDGED_TOTALS)
+
+KINDS: Final[tuple[Checker, ...]] = (GuardChecker(_OTHERS), *_OTHERS)
+
+
+# Judge the stored values of an entity: it must be stored as it loads.
+#
+# Rule 1. Validators run whenever an item is loaded. If they changed since the item was stored, other values load than
+#         are stored, and its index keys and guards are not those of the entity. The repair stores it as it loads.
+# Rule 2. An entity is not renewed while an item that it would take is another entity's: people have to decide.
+# Rule 3. Version items are history: they stay as they are. Each is validated when it is loaded.
+
+
+def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
+    """The values that validators change whenever the entity is loaded."""
+    if not renewal.changes:
+        return []
+    if not renewal.is_stable:
+        return [
+            _diagnosis(
+                renewal, doubt="its validators change what they return, so nothing loads as it is stored"
+            )
+        ]
+    try:
+        return [(yield from _renewed(renewal, scope))]
+    except DynaormError as problem:
+        return [_diagnosis(renewal, doubt=str(problem))]
+
+
+def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[RepairableFinding]:
+    mapping, unit = renewal.mapping, scope.new_unit()
+    key = mapping.key_of(renewal.item)
+    # Items that nobody gives up are new.
+    kinds = [kind for kind in KINDS if not kind.derived.is_permanent]
+    held = [
+        (kind, one, image is renewal.image)
+        for image in (renewal.item, renewal.image)
+        for kind in kinds
+        for one in kind.derived.held_by(EntitySide(mapping, key, image))
+    ]
+    addresses = [ItemAddress(*kind.derived.place(one)) for kind, one, _ in held]
+    stored = yield from _read(addresses)
+    found = [(*one, stored[address.ident]) for one, address in zip(held, addresses, strict=True)]
+    obstacles = (kind.obstacle(one, item, unit.now, is_new=is_new) for kind, one, is_new, item in found)
+    if doubt := next(filter(None, (reason_not_to_write(mapping, renewal.item, scope), *obstacles)), ""):
+        return _diagnosis(renewal, doubt=doubt)
+    not_given_up = {
+        address.ident
+        for address, (kind, one, _, item) in zip(addresses, found, strict=True)
+        if not kind.derived.should_release(one, item)
+    }
+    planned = renewal_actions(renewal, Reads(stored, frozenset(not_given_up)), unit)
+    return _diagnosis(renewal, actions=_as_read(renewal, planned))
+
+
+def _read(addresses: Iterable[ItemAddress]) -> StoredCheck[Mapping[Ident, Item | None]]:
+    wanted = {one.ident: one for one in addresses}
+    items = yield list(wanted.values())
+    return dict(zip(wanted, items, strict=True))
+
+
+def _as_read(renewal: Renewal, planned: list[Planned]) -> tuple[Planned, ...]:
+    """The actions, on condition that everything that changes is as it was read."""
+    mapping, item, image = renewal.mapping, renewal.item, renewal.image
+    own, *others = planned
+    assert isinstance(own.action, Update)
+    # What keeps a copy of an item needs all of it to be as it was read.
+    also = item if any(one.kind.is_permanent for one in others) else {*item, *image}
+    names = [name for name in also if also is item or not same(item.get(name), image.get(name))]
+    action = Update(own.action.table, own.action.key, own.action.changes, unchanged(mapping, item, names))
+    return (replace(own, action=action), *others)
+
+
+def _diagnosis(renewal: Renewal, *, doubt: str = "", actions: tuple[Planned, ...] = ()) -> RepairableFinding:
+    mapping = renewal.mapping
+    key, words = mapping.key_of(renewal.item), "; ".join(_words(renewal))
+    finding = finding_of(FindingKind.STORED_VALUES, mapping, key, words, repairable=bool(actions))
+    return RepairableFinding(replace(finding, uncertain_because=doubt), actions=actions)
+
+
+def _words(renewal: Renewal) -> Iterator[str]:
+    mapping = renewal.mapping
+    for name, value in renewal.changes.items():
+        field = mapping.fields[name]
+        if field.in_key or mapping.secrets.include(name):
+            yield f"{name} loads as another value than is stored"
+        else:
+            yield f"{name} is {_value_text(field.stored_in(renewal.item))} and loads as {_value_text(value)}"
+
+
+def _value_text(value: AttributeValue | None) -> str:
+    return "absent" if value is None else shown(next(iter(value.values())))
+
+
+# Judge one stored item: what must be stored beside it, and whether it is.
+#
+# Rule 1. What must be stored follows from the stored item, as a save would derive it.
+# Rule 2. Each problem is found once, at one of the items concerned. What needs facts about other entities is judged
+#         when every item was read.
+# Rule 3. Expired items are absent, as they are to every read.
 
 
 def judge(address: ItemAddress, scope: Scope) -> StoredCheck[CheckResult]:
@@ -219,7 +327,7 @@ def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | N
     words = [
         f"{name} does not hold the values of its fields"
         if name in mapping.secrets.keys
-        else f"{name} is {_shown(item.get(name))} and should be {_shown(value)}"
+        else f"{name} is {_key_value_text(item.get(name))} and should be {_key_value_text(value)}"
         for name, value in changes.items()
     ]
     finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), repairable=True)
@@ -227,5 +335,63 @@ def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | N
     return RepairableFinding(finding, actions=renewed(mapping, item, image, unit=subject.unit))
 
 
-def _shown(value: AttributeValue | None) -> str:
+def _key_value_text(value: AttributeValue | None) -> str:
     return "absent" if value is None else repr(next(iter(value.values())))
+
+
+# Judge items without a run: all items of some tables in memory, or the item at one address.
+#
+# Either way the items are judged one by one, and then the addresses under which facts are left.
+
+
+def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Finding]:
+    """Everything that is wrong with these items, in the order of the items; what needs every item comes last.
+
+    Args:
+        items: every item of each table. Tables that depend on each other must be given together.
+        now: seconds since the Unix epoch; what has expired by then is absent.
+    """
+    scope = Scope(tuple(items), (), lambda: UnitOfWork(now, "", str))
+    stored = {
+        address.ident: (address, item)
+        for table, found in items.items()
+        for item in found
+        for address in (ItemAddress(table, {name: item[name] for name in table.key_names}),)
+    }
+    return [diagnosis.finding for diagnosis in _diagnoses(stored, scope)]
+
+
+def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -> Iterator[RepairableFinding]:
+    items = {ident: item for ident, (_, item) in stored.items()}
+    ledger = MemoryFactStore()
+    for address, _ in stored.values():
+        judgement = answer_from(judge(address, scope), items)
+        yield from judgement.diagnoses
+        remember(judgement, ledger)
+    yield from answer_from(judge_left(ledger, scope), items)
+
+
+def judge_address(address: ItemAddress, context: Context) -> Flow[list[Finding] | None]:
+    """What is wrong with the item at an address, read as of one moment with the items that belong to it.
+
+    Totals are not judged: they need every item that they count. None if the items change all the time.
+    """
+    scope = Scope((address.table,), (), lambda: unit_of_work(context), reads_everything=False)
+    found = yield from run_in_one_read(lambda: _judged(address, scope), context, ReadCost())
+    return None if found is None else [one.finding for one in found]
+
+
+def _judged(address: ItemAddress, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
+    judgement = yield from judge(address, scope)
+    ledger = MemoryFactStore()
+    remember(judgement, ledger)
+    return [*judgement.diagnoses, *(yield from judge_left(ledger, scope))]
+
+
+def judge_left(ledger: FactStore, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
+    """What is wrong at the addresses of a ledger, one address after the other."""
+    found: list[RepairableFinding] = []
+    for kind in KINDS:
+        for address, facts in kind.left(ledger, scope):
+            found += yield from kind.judge_facts(address, facts, scope, ledger.doubts())
+    return found
