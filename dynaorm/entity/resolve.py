@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.codec.depth import encode_at
+from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT, Member, optional, scalar_codec
 from dynaorm.entity.core_schema import validates_default
@@ -305,8 +306,13 @@ def _adds_up(codec: Codec, value: Any, encoded: AttributeValue) -> bool:
 
 
 def _member(codec: Codec, step: str | int) -> Member | None:
-    """The member of a value that a step leads to; None in a dict or list."""
-    return codec.members.get(step) if isinstance(step, str) and codec.members is not None else None
+    """The member of a value that a step leads to; None in a list, and in a dict without empty sets."""
+    if codec.members is not None:
+        return codec.members.get(step) if isinstance(step, str) else None
+    if codec.element is None or "M" not in codec.tags:
+        return None
+    part = StoredField("", str(step), codec.element)
+    return part if part.empty_is_absent else None
 
 
 def _absent(codec: Codec, step: str | int) -> AttributeValue | None:

@@ -53,6 +53,14 @@ def entities(store: Store) -> dict[str, Any]:
     return {key: item for key, item in items(store).items() if "#token#" not in key}
 
 
+def remove_token_items(store: Store) -> None:
+    """What TTL does, some time after they expired."""
+    for table in (app, loose):
+        for item in store.items(table):
+            if "#token#" in item["PK"]["S"]:
+                store.remove(table, item["PK"]["S"], item["SK"]["S"])
+
+
 def insert(tx: Any) -> Any:
     return tx.save(User(user_id="2", email="2@x"))
 

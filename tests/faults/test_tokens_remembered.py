@@ -28,6 +28,7 @@ from tests.faults.remembering import (
     items,
     nothing,
     remove,
+    remove_token_items,
     take,
 )
 from tests.faults.store import Store
@@ -148,22 +149,36 @@ def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is
     assert (inspect(user).loaded, inspect(stock).loaded) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("remember", "token_item"),
+    [(timedelta(seconds=TEN_MINUTES), "stays"), (DAY, "is removed"), (DAY, "is taken")],
+)
 @pytest.mark.parametrize("meanwhile", [change, remove])
 @pytest.mark.parametrize("write", BLOCKS)
 def test_an_applied_plan_is_never_not_made_after_its_token_item_expired(
-    moto: Store, token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
+    moto: Store,
+    token: str,
+    write: Callable[[Any], Any],
+    meanwhile: Callable[[Session], None],
+    remember: timedelta,
+    token_item: str,
 ) -> None:
     setup = moto.line().session
     prepare(setup)
 
     def run(session: Session) -> None:
-        with session.transaction(token=token, remember=timedelta(seconds=TEN_MINUTES)) as tx:
+        with session.transaction(token=token, remember=remember) as tx:
             write(tx)
 
     lost = lost_answer(operation="TransactWriteItems")
     plan = moto.unknown(lambda: run(moto.line(lost, retry=Retry(attempts=1)).session))
     meanwhile(setup)
-    moto.clock.advance(TEN_MINUTES)
+    moto.clock.advance(remember.total_seconds())
+    if token_item == "is removed":
+        remove_token_items(moto)
+    elif token_item == "is taken":
+        with setup.transaction(token=token) as tx:
+            tx.save(User(user_id="3", email="3@x"))
     with suppress(OutcomeUnknown):
         assert setup.resume(plan) is True
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, computed_field
 from typing_extensions import TypedDict
 
-from dynaorm import Entity, F, Key, Session, Table, tools
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, tools
 from dynaorm.embedded.engine import Engine
 from dynaorm.transport import Call
 
-app = Table("app")
+app = Table("app", indexes=[GlobalIndex("GSI1")])
 
 
 class Home(BaseModel):
@@ -206,3 +206,115 @@ def test_a_member_of_a_union_loads_whose_discriminator_is_none(pet: Any) -> None
             Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "KEEPER#n"}, "SK": {"S": "K"}}})
         )["Item"]["pet"]["M"]
     )
+
+
+class Permit(Entity, table=app, pk="PERMIT#{name}", sk="P"):
+    name: str
+    sets: dict[str, set[str]] = Field(default_factory=dict)
+    numbered: dict[int, frozenset[str]] = Field(default_factory=dict)
+    nullable: dict[str, set[str] | None] = Field(default_factory=dict)
+    listed: list[set[str]] = Field(default_factory=list)
+    note: str = ""
+    by_size = Index("GSI1", pk="SIZE#{size}", sk="P")
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def size(self) -> int:
+        return len(self.sets)
+
+
+PERMIT, RAW_PERMIT = Key(Permit, name="n"), {"PK": {"S": "PERMIT#n"}, "SK": {"S": "P"}}
+GROUPS = st.dictionaries(st.sampled_from("12"), st.frozensets(st.sampled_from("ab")))
+
+
+def permit_of(sets: Mapping[str, Any], *, filled: bool = False) -> Permit:
+    """With these sets; with ``filled``, without the empty ones in dicts."""
+    found = {name: {*held} for name, held in sets.items() if held or not filled}
+    numbered = {int(name): frozenset(held) for name, held in found.items()}
+    every = {name: {*held} or None for name, held in sets.items()} | {"empty": set()}
+    return Permit(name="n", sets=found, numbered=numbered, nullable=every, listed=[*map(set, sets.values())])
+
+
+def raw_permit() -> dict[str, Any]:
+    item = _ENGINE.call(Call("GetItem", {"TableName": "app", "Key": RAW_PERMIT}))["Item"]
+    return {name: _sorted(value) for name, value in item.items()}
+
+
+def map_of(sets: Mapping[str, Any], *, older: bool = False) -> dict[str, Any]:
+    found = {name: {"SS": sorted(held)} if held else {"L": []} for name, held in sets.items()}
+    return {"M": {name: one for name, one in found.items() if older or one != {"L": []}}}
+
+
+def put_older_permit(sets: Mapping[str, Any]) -> dict[str, Any]:
+    _SESSION.save(permit_of(sets), overwrite=True)
+    item = {**raw_permit(), "sets": map_of(sets, older=True), "numbered": map_of(sets, older=True)}
+    _ENGINE.call(Call("PutItem", {"TableName": "app", "Item": deepcopy(item)}))
+    return item
+
+
+@given(GROUPS)
+def test_a_dict_of_sets_is_stored_without_the_empty_ones(sets: Any) -> None:
+    saved = _SESSION.save(permit_of(sets), overwrite=True)
+    assert saved == _SESSION.get_one(PERMIT) == permit_of(sets, filled=True)
+    item = raw_permit()
+    assert item["sets"] == item["numbered"] == map_of(sets)
+    assert item["nullable"]["M"]["empty"] == {"L": []}
+    assert item["listed"]["L"] == [{"SS": sorted(held)} if held else {"L": []} for held in sets.values()]
+    assert item["GSI1PK"] == {"S": f"SIZE#{sum(map(bool, sets.values()))}"}
+    assert not [*tools.verify(_SESSION, Permit)]
+    saved.sets["3"] = set()
+    _SESSION.save(saved)
+    assert raw_permit() == item
+
+
+CHANGES: Mapping[str, Any] = {
+    "set": (lambda path, members: path.set(members), lambda _, members: members),
+    "add": (lambda path, members: path.add(members), frozenset.union),
+    "discard": (lambda path, members: path.discard(members), frozenset.difference),
+}
+
+
+@given(GROUPS, st.sampled_from("12"), st.frozensets(st.sampled_from("ab"), min_size=1), st.data())
+def test_an_update_of_a_set_in_a_dict_stores_what_a_save_does(
+    sets: Any, name: str, members: Any, data: Any
+) -> None:
+    verb = data.draw(st.sampled_from([*CHANGES]))
+    members = frozenset() if verb == "set" and data.draw(st.booleans()) else members
+    put_older_permit(sets) if data.draw(st.booleans()) else _SESSION.save(permit_of(sets), overwrite=True)
+    change, expected = CHANGES[verb]
+    updated = _SESSION.update(
+        PERMIT, *(change(path, members) for path in (F.sets[name], F.numbered[int(name)]))
+    )
+    later = {**sets, name: expected(sets.get(name, frozenset()), members)}
+    wanted = permit_of(later, filled=True)
+    assert updated == _SESSION.get_one(PERMIT)
+    assert (updated.sets, updated.numbered) == (wanted.sets, wanted.numbered)
+    assert name in raw_permit()["sets"]["M"] or not later[name]
+    assert not [*tools.verify(_SESSION, Permit)]
+
+
+@given(GROUPS, st.booleans(), st.frozensets(st.sampled_from("ab")))
+def test_an_absent_set_in_a_dict_is_an_empty_one(sets: Any, is_older: bool, members: Any) -> None:
+    put_older_permit(sets) if is_older else _SESSION.save(permit_of(sets), overwrite=True)
+    held = sets.get("1", frozenset())
+    for condition, is_right in (
+        (F.sets["1"] == members, held == members),
+        (F.sets["1"] != members, held != members),
+        (F.sets["1"].size() == len(members), len(held) == len(members)),
+        (F.sets["1"].contains("a"), "a" in held),
+    ):
+        found = _SESSION.scan(Permit).filter(condition).all()
+        assert bool(found) == is_right, condition
+
+
+@given(GROUPS)
+def test_empty_sets_that_older_versions_stored_in_dicts_are_no_difference(sets: Any) -> None:
+    item = put_older_permit(sets)
+    loaded = _SESSION.get_one(PERMIT)
+    assert loaded == permit_of(sets, filled=True)
+    assert not [*tools.verify(_SESSION, Permit)]
+    loaded.note = "new"
+    loaded.sets["3"] = {"a"}
+    _SESSION.save(loaded)
+    assert raw_permit()["sets"]["M"] == {**item["sets"]["M"], "3": {"SS": ["a"]}}
+    assert raw_permit()["numbered"] == item["numbered"]

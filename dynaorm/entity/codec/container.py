@@ -2,14 +2,16 @@
 
 Rule 1. In a changed list, an element that equals a loaded one is that element, wherever it is now. Any other element is
         the loaded one in the same place (the first, or the one after the same element), if that one is gone.
+Rule 2. A dict of sets that cannot be None is stored, and loaded, without its empty sets and their keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+from dynaorm.entity.codec.field import EMPTY, StoredField
 from dynaorm.entity.codec.value import (
     TEXT,
     Codec,
@@ -28,8 +30,7 @@ from dynaorm.entity.codec.value import (
 from dynaorm.entity.text.scalar import STR
 from dynaorm.failure import ValueErrorWithRemedy, counted, remedy_of, shown, without_remedy
 from dynaorm.item.value import SET_TAGS, AttributeValue
-
-_EMPTY: Final[list[AttributeValue]] = []
+from dynaorm.record import replace
 
 
 def list_codec(kind: type[list[Any] | tuple[Any, ...]], element: Codec) -> Codec:
@@ -166,7 +167,7 @@ def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
         return {set_tag: sorted(texts)}
 
     def decode(stored: AttributeValue) -> Any:
-        if stored.get("L") == _EMPTY:
+        if stored == EMPTY:
             return kind()
         return kind([decode_one({tag: text}) for text in content(stored, set_tag)])
 
@@ -204,8 +205,29 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
     name_of = None if key is TEXT else partial(_name_of, to_name, from_name)
-    return codec_of_parts(
+    codec = codec_of_parts(
         encode, decode, {"M"}, [key, element], element=element, key=name_of, merge_parts=merge_map(element)
+    )
+    return _without_empty_sets(codec, element) if StoredField("", "", element).empty_is_absent else codec
+
+
+def _without_empty_sets(codec: Codec, element: Codec) -> Codec:
+    """The codec of a dict of sets (rule 2). The empty ones that older versions stored stay."""
+    encode, decode, merge_members = codec.encode, codec.decode, merge_map(element)
+
+    def filled(stored: AttributeValue) -> AttributeValue:
+        return {"M": {name: one for name, one in content(stored, "M").items() if one != EMPTY}}
+
+    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        empty = {name: one for name, one in stored["M"].items() if one == EMPTY}
+        return {"M": empty | merge_members(stored, loaded, now)["M"]}
+
+    return replace(
+        codec,
+        encode=lambda value: filled(encode(value)),
+        decode=lambda stored: decode(filled(stored)),
+        merge_parts=merged,
+        exact=False,
     )
 
 
