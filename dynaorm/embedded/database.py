@@ -9,25 +9,27 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
-from dynaorm.embedded.shape import Layout, Shape, layout_of
+from dynaorm.embedded.request import invalid, not_found, not_in_engine
+from dynaorm.embedded.shape import Layout, Place, Shape, layout_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import NoAnswer
-
-T = TypeVar("T")
+from dynaorm.flow.call import NoAnswer, Reply
+from dynaorm.item.json_body import decode_body
+from dynaorm.item.value import Item
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS ":tables" (name TEXT PRIMARY KEY, description TEXT, ttl TEXT) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ":tokens" (token TEXT PRIMARY KEY, at REAL, body BLOB) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ":tokens" (token TEXT PRIMARY KEY, at REAL, body BLOB);
 CREATE TABLE IF NOT EXISTS ":streams" (arn TEXT PRIMARY KEY, description TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ":records" (number INTEGER PRIMARY KEY, arn TEXT, at REAL, record BLOB);
 CREATE INDEX IF NOT EXISTS ":tokens at" ON ":tokens" (at);
 CREATE INDEX IF NOT EXISTS ":records of" ON ":records" (arn, number);
 """
 _PATIENCE: Final = 10.0
+_STATEMENTS: Final = 1000
 
 
 class Database:
@@ -35,9 +37,13 @@ class Database:
 
     Args:
         file: the path of the file; None for the memory of this process.
+        now: seconds since the Unix epoch.
+        home: what the ARNs of its tables begin with.
     """
 
-    def __init__(self, file: str | None = None) -> None:
+    def __init__(self, file: str | None, now: Callable[[], float], home: str) -> None:
+        self.now = now
+        self.home = home
         self._file = file
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -60,44 +66,48 @@ class Database:
         self._is_lost = self._file is None and connection is not None
         return connection
 
-    def alone(
-        self, work: Callable[[sqlite3.Connection], T], *, writing: bool, seconds: float | None = None
-    ) -> T:
-        """Call a function that uses the database alone: all of what it writes is stored, or nothing if it raises.
+    def answer(self, operation: Operation, request: Mapping[str, Any], seconds: float | None) -> Reply:
+        """Answer a request alone: all of what it writes is stored, or nothing if it is refused.
 
         Raises:
-            NoAnswer: another process uses the file for too long. Nothing was written.
+            NoAnswer: the database was busy for too long. Nothing was written.
         """
         patience = _PATIENCE if seconds is None else min(seconds, _PATIENCE)
         if not self._lock.acquire(timeout=patience):
             raise NoAnswer(f"the database was busy for {patience:g} s", sent=False)
         try:
             connection = self._connection or self._open(patience)
-            if self._file is not None:
-                connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
-            try:
-                self._begin(connection, writing=writing)
-                result = work(connection)
-            except BaseException as error:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                    self._layouts.clear()
-                if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-                    reason = f"another process used {self._file} for {patience:g} s"
-                    raise NoAnswer(reason, sent=False) from error
-                raise
-            if connection.in_transaction:
-                connection.execute("COMMIT")
-            return result
+            # Nothing changes what is in memory while the lock is held.
+            if not operation.writes and self._file is None:
+                return operation.answer(self, request)
+            return self._answered(connection, operation, request, patience)
         finally:
             self._lock.release()
 
-    def _begin(self, connection: sqlite3.Connection, *, writing: bool) -> None:
-        # Nothing changes what is in memory while the lock is held.
-        if writing or self._file is not None:
-            connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-        if self._file is not None:
-            self._forget_changed(connection)
+    def _answered(
+        self,
+        connection: sqlite3.Connection,
+        operation: Operation,
+        request: Mapping[str, Any],
+        patience: float,
+    ) -> Reply:
+        try:
+            if self._file is not None:
+                connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+            connection.execute("BEGIN IMMEDIATE" if operation.writes else "BEGIN")
+            if self._file is not None:
+                self._forget_changed(connection)
+            reply = operation.answer(self, request)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+                self._layouts.clear()
+            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                reason = f"another process used {self._file} for {patience:g} s"
+                raise NoAnswer(reason, sent=False) from error
+            raise
+        return reply
 
     def _open(self, patience: float) -> sqlite3.Connection:
         if self._is_lost:
@@ -107,7 +117,11 @@ class Database:
             )
         try:
             connection = sqlite3.connect(
-                self._file or ":memory:", patience, isolation_level=None, check_same_thread=False
+                self._file or ":memory:",
+                patience,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=_STATEMENTS,
             )
             if self._file is not None:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -118,62 +132,112 @@ class Database:
                 problem=f"SQLite cannot open {self._file!r}: {error}",
                 remedy="give the path of a file in an existing folder: endpoint='sqlite:dev.db'",
             ) from error
-        connection.create_function("segment", 2, _segment, deterministic=True)
+        connection.create_function("segment", 2, lambda key, count: crc32(key) % count, deterministic=True)
         self._connection = connection
         return connection
 
     def _forget_changed(self, connection: sqlite3.Connection) -> None:
         """Read the descriptions again if another process wrote."""
-        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        version = connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._version = version
             self._layouts.clear()
 
-    # -- tables ------------------------------------------------------------------------------------------------------
+    # -- what operations ask and change --------------------------------------------------------------------------------
 
-    def layout(self, connection: sqlite3.Connection, name: str) -> Layout | None:
-        """The table of this name, or None."""
+    def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
+        """Run a statement."""
+        assert self._connection is not None
+        return self._connection.execute(sql, parameters)
+
+    def find_table(self, name: str) -> Layout | None:
+        """The table with a name or ARN, or None."""
         layout = self._layouts.get(name)
         if layout is None:
-            row = connection.execute('SELECT description FROM ":tables" WHERE name = ?', (name,)).fetchone()
+            name = name.rpartition(":table/")[2]
+            row = self.execute('SELECT description FROM ":tables" WHERE name = ?', name).fetchone()
             if row is None:
                 return None
             layout = self._layouts[name] = layout_of(json.loads(row[0]))
         return layout
 
-    def keep_description(
-        self, connection: sqlite3.Connection, description: Mapping[str, Any]
-    ) -> tuple[Layout | None, Layout]:
+    def table(self, name: str) -> Layout:
+        """The same. Raises Refusal if there is none."""
+        layout = self.find_table(name)
+        if layout is None:
+            raise not_found()
+        return layout
+
+    def row(self, shape: Shape, place: Place) -> tuple[bytes, int] | None:
+        """The JSON and size of what lies at a place of a table."""
+        assert self._connection is not None
+        row: tuple[bytes, int] | None = self._connection.execute(shape.select, place).fetchone()
+        return row
+
+    def keep_description(self, description: Mapping[str, Any]) -> tuple[Layout | None, Layout]:
         """Create a table, or change it; its layout before and after. Its SQLite tables are made and dropped."""
         name = description["TableName"]
-        before, after = self.layout(connection, name), layout_of(description)
-        text = json.dumps(description)
-        connection.execute(
+        before, after = self.find_table(name), layout_of(description)
+        self.execute(
             'INSERT INTO ":tables" (name, description) VALUES (?, ?) '
             "ON CONFLICT (name) DO UPDATE SET description = excluded.description",
-            (name, text),
+            name,
+            json.dumps(description),
         )
-        had = {shape.sql: shape for shape in _shapes(before)}
-        has = {shape.sql: shape for shape in _shapes(after)}
+        had, has = ({shape.sql: shape for shape in each.shapes} if each else {} for each in (before, after))
         for sql in had.keys() - has.keys():
-            connection.execute(f"DROP TABLE {sql}")
+            self.execute(f"DROP TABLE {sql}")
         for sql in has.keys() - had.keys():
-            keys = "h, r, bh, br" if has[sql].index is not None else "h, r"
-            connection.execute(f"CREATE TABLE {sql} ({keys}, size, item, PRIMARY KEY ({keys})) WITHOUT ROWID")
+            keys = ", ".join(has[sql].columns)
+            self.execute(f"CREATE TABLE {sql} ({keys}, size, item, PRIMARY KEY ({keys})) WITHOUT ROWID")
         self._layouts[name] = after
         return before, after
 
-    def drop(self, connection: sqlite3.Connection, layout: Layout) -> None:
+    def drop(self, layout: Layout) -> None:
         """Delete a table."""
-        connection.execute('DELETE FROM ":tables" WHERE name = ?', (layout.name,))
-        for shape in _shapes(layout):
-            connection.execute(f"DROP TABLE {shape.sql}")
+        self.execute('DELETE FROM ":tables" WHERE name = ?', layout.name)
+        for shape in layout.shapes:
+            self.execute(f"DROP TABLE {shape.sql}")
         del self._layouts[layout.name]
 
 
-def _shapes(layout: Layout | None) -> Iterable[Shape]:
-    return () if layout is None else (layout.base, *layout.indexes)
+# -- operations --------------------------------------------------------------------------------------------------------
+
+Answer: TypeAlias = Callable[[Database, Mapping[str, Any]], Reply]
 
 
-def _segment(partition: bytes, count: int) -> int:
-    return crc32(partition) % count
+class Operation(NamedTuple):
+    """An operation: what answers it, and the parameters that it needs and takes."""
+
+    answer: Answer
+    writes: bool
+    required: frozenset[str]
+    parameters: frozenset[str]
+
+    def check(self, name: str, request: Mapping[str, Any]) -> None:
+        """Raise Refusal for a parameter that is missing or not known."""
+        if missing := self.required - request.keys():
+            raise invalid(f"The parameter '{min(missing)}' is required but was not present in the request")
+        if unknown := request.keys() - self.parameters:
+            raise not_in_engine(f"the parameter {min(unknown)} of {name}")
+
+
+OPERATIONS: Final[dict[str, Operation]] = {}
+
+
+def operation(required: str, others: str = "", *, writes: bool = False) -> Callable[[Answer], Answer]:
+    """Let a function answer the operation that it is named after."""
+
+    def register(answer: Answer) -> Answer:
+        needed = frozenset(required.split())
+        name = "".join(map(str.capitalize, answer.__name__.split("_")))
+        OPERATIONS[name] = Operation(answer, writes, needed, needed.union(others.split()))
+        return answer
+
+    return register
+
+
+def item_of(text: bytes) -> Item:
+    """An item from its JSON."""
+    item: Item = decode_body(text)
+    return item

@@ -8,43 +8,63 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.embedded.expression import bound
-from dynaorm.embedded.key_range import key_range
-from dynaorm.embedded.refusal import InvalidAction, invalid, invalid_parameter
-from dynaorm.embedded.shape import INDEXES, Layout, Shape
+from dynaorm.embedded.database import Database, item_of, operation
+from dynaorm.embedded.expression import expressions, projected
+from dynaorm.embedded.request import (
+    CAPACITY,
+    NAMES,
+    PLACEHOLDERS,
+    InvalidAction,
+    Units,
+    check_length,
+    choice,
+    consumed,
+    invalid,
+    invalid_parameter,
+    unmet,
+)
+from dynaorm.embedded.shape import Layout, Shape, key_range
 from dynaorm.embedded.values import stored_values
-from dynaorm.embedded.work import Work, choice, consumed, item_of, out_of_bounds, read_units
 from dynaorm.flow.call import Reason, Refusal, Reply
-from dynaorm.item.condition import Condition, holds, paths_of
+from dynaorm.item.condition import holds, paths_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.path import Path
-from dynaorm.item.size import ACTION_LIMIT, MB
-from dynaorm.item.value import AttributeValue, Item
-from dynaorm.record import record
+from dynaorm.item.size import ACTION_LIMIT, KB, MB
+from dynaorm.item.value import Item
 
 _MOST_KEYS: Final = 100
 _MOST_BATCH_BYTES: Final = 16 * MB
 _MOST_SEGMENTS: Final = 1_000_000
+_READ_UNIT: Final = 4 * KB
+_PAGE: Final = (
+    "IndexName FilterExpression ProjectionExpression Select Limit ExclusiveStartKey ConsistentRead "
+    f"{PLACEHOLDERS}"
+)
 
 
-def get_item(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TableName Key", f"ConsistentRead ProjectionExpression {NAMES}")
+def get_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a GetItem."""
-    layout = work.layout(request["TableName"])
-    text, size = _stored(work, layout, request)
-    is_consistent = bool(request.get("ConsistentRead"))
-    units = consumed(request, layout.name, read_units(size, consistent=is_consistent))
-    if text is None:
-        return units
-    return Body(b'{"Item":%b%b' % (text, _rest(units)))
+    layout = db.table(request["TableName"])
+    text, size = _stored(db, layout, request)
+    if text is not None and CAPACITY not in request:
+        return Body(b'{"Item":%b}' % text)
+    capacity = consumed(request, {(layout.name, "", ""): _units(request, size)})
+    return capacity if text is None else Body(b'{"Item":%b%b' % (text, _rest(capacity)))
 
 
-def _stored(work: Work, layout: Layout, read: Mapping[str, Any]) -> tuple[bytes | None, int]:
+def _stored(db: Database, layout: Layout, read: Mapping[str, Any]) -> tuple[bytes | None, int]:
     """The JSON of what a read asks for, None for nothing, and the size of the item."""
-    (paths,) = bound(read, "ProjectionExpression")
-    row = work.row(layout.base, layout.key_place(stored_values(read["Key"])))
+    _, paths = expressions(read, "ProjectionExpression")
+    row = db.row(layout.base, layout.key_place(stored_values(read["Key"])))
     if row is None:
         return None, 0
     return (row[0] if paths is None else encode_body(projected(item_of(row[0]), paths))), row[1]
+
+
+def _units(read: Mapping[str, Any], size: int) -> float:
+    """The read units of this many bytes."""
+    return max(1, -(-size // _READ_UNIT)) * (1.0 if read.get("ConsistentRead") else 0.5)
 
 
 def _rest(members: Mapping[str, Any]) -> bytes:
@@ -52,56 +72,54 @@ def _rest(members: Mapping[str, Any]) -> bytes:
     return b"," + encode_body(members)[1:] if members else b"}"
 
 
-def batch_get_item(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("RequestItems", CAPACITY)
+def batch_get_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a BatchGetItem."""
     tables = request["RequestItems"]
-    if not 1 <= sum(len(read["Keys"]) for read in tables.values()) <= _MOST_KEYS:
-        raise out_of_bounds("requestItems", 1, _MOST_KEYS)
+    check_length("requestItems", sum(len(read["Keys"]) for read in tables.values()), _MOST_KEYS)
     room = _MOST_BATCH_BYTES
     answers: list[bytes] = []
     left: dict[str, Any] = {}
-    capacity: list[Any] = []
+    units: Units = {}
     for name, read in tables.items():
-        layout = work.layout(name)
+        layout = db.table(name)
         if len({layout.key_place(stored_values(key)) for key in read["Keys"]}) < len(read["Keys"]):
             raise invalid("Provided list of item keys contains duplicates")
-        units, texts = 0.0, []
+        sum_, texts = 0.0, []
         for position, key in enumerate(read["Keys"]):
-            text, size = _stored(work, layout, {**read, "Key": key})
+            text, size = _stored(db, layout, {**read, "Key": key})
             if size > room:
                 left[name] = {**read, "Keys": read["Keys"][position:]}
                 break
             room -= size
-            units += read_units(size, consistent=bool(read.get("ConsistentRead")))
+            sum_ += _units(read, size)
             if text is not None:
                 texts.append(text)
         answers.append(b"%b:[%b]" % (encode_body(name), b",".join(texts)))
-        capacity += consumed(request, layout.name, units).values()
-    rest = {"UnprocessedKeys": left, **({"ConsumedCapacity": capacity} if capacity else {})}
+        units[layout.name, "", ""] = sum_
+    rest = {"UnprocessedKeys": left, **consumed(request, units, listed=True)}
     return Body(b'{"Responses":{%b}%b' % (b",".join(answers), _rest(rest)))
 
 
-def transact_get_items(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TransactItems", CAPACITY)
+def transact_get_items(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a TransactGetItems."""
     reads = [action["Get"] for action in request["TransactItems"]]
-    if not 1 <= len(reads) <= ACTION_LIMIT:
-        raise out_of_bounds("transactItems", 1, ACTION_LIMIT)
+    check_length("transactItems", len(reads), ACTION_LIMIT)
     check_distinct([(read["TableName"], repr(stored_values(read["Key"]))) for read in reads])
     answers: list[bytes] = []
-    units: dict[str, float] = {}
+    units: Units = {}
     for position, read in enumerate(reads):
-        layout = work.layout(read["TableName"])
+        layout = db.table(read["TableName"])
         try:
-            text, size = _stored(work, layout, read)
+            text, size = _stored(db, layout, read)
         except InvalidAction as problem:
             raise cancelled(len(reads), {position: Reason("ValidationError", str(problem))}) from None
-        units[layout.name] = units.get(layout.name, 0.0) + 2 * read_units(size, consistent=True)
+        place = layout.name, "", ""
+        units[place] = units.get(place, 0.0) + 4 * _units({}, size)
         answers.append(b"{}" if text is None else b'{"Item":%b}' % text)
-    capacity = [each for name, sum_ in units.items() for each in consumed(request, name, sum_).values()]
-    return Body(
-        b'{"Responses":[%b]%b'
-        % (b",".join(answers), _rest({"ConsumedCapacity": capacity} if capacity else {}))
-    )
+    rest = consumed(request, units, listed=True)
+    return Body(b'{"Responses":[%b]%b' % (b",".join(answers), _rest(rest)))
 
 
 def check_distinct(places: Sequence[object]) -> None:
@@ -123,35 +141,28 @@ def cancelled(actions: int, reasons: Mapping[int, Reason]) -> Refusal:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-def query(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TableName", f"KeyConditionExpression ScanIndexForward {_PAGE}")
+def query(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a Query."""
-    layout = work.layout(request["TableName"])
-    shape = layout.shape(request.get("IndexName"))
-    condition, wanted, paths = bound(
-        request, "KeyConditionExpression", "FilterExpression", "ProjectionExpression"
-    )
-    partition, low, high = key_range(shape, condition)
-    for path in () if wanted is None else paths_of(wanted):
-        if path[0] in shape.names:
-            raise invalid(
-                "Filter Expression can only contain non-primary key attributes: "
-                f"Primary key attribute: {path[0]}"
-            )
-    where, parameters = ["h = ?", "r >= ?"], [partition, low]
-    if high is not None:
-        where.append("r < ?")
-        parameters.append(high)
-    return _Page(layout, shape, request, where, parameters, wanted, paths, partition).reply(work)
+    page = _Page(db, request)
+    partition, low, end = key_range(page.shape, page.condition, page.given)
+    page.restrict("h = ? AND r >= ?", partition, low)
+    if end is not None:
+        page.restrict("r < ?", end)
+    for path in () if page.wanted is None else paths_of(page.wanted):
+        if path[0] in page.shape.names:
+            what = "Filter Expression can only contain non-primary key attributes"
+            raise invalid(f"{what}: Primary key attribute: {path[0]}")
+    return page.reply(partition)
 
 
-def scan(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TableName", f"Segment TotalSegments {_PAGE}")
+def scan(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a Scan."""
-    layout = work.layout(request["TableName"])
-    shape = layout.shape(request.get("IndexName"))
-    wanted, paths = bound(request, "FilterExpression", "ProjectionExpression")
+    page = _Page(db, request)
     segment, count = request.get("Segment"), request.get("TotalSegments")
     if segment is None and count is None:
-        return _Page(layout, shape, request, [], [], wanted, paths).reply(work)
+        return page.reply()
     if segment is None or count is None:
         given, missing = ("Segment", "TotalSegments") if count is None else ("TotalSegments", "Segment")
         raise invalid(
@@ -162,98 +173,111 @@ def scan(work: Work, request: Mapping[str, Any]) -> Reply:
             "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
             f"Segment: {segment} is not less than TotalSegments: {count}"
         )
-    return _Page(layout, shape, request, ["segment(h, ?) = ?"], [count, segment], wanted, paths).reply(work)
+    page.restrict("segment(h, ?) = ?", count, segment)
+    return page.reply()
 
 
-@record(quick=True)
 class _Page:
     """What a Query or Scan reads: rows of a table or index, and what is wanted of them."""
 
-    layout: Layout
-    shape: Shape
-    request: Mapping[str, Any]
-    where: list[str]
-    parameters: list[Any]
-    wanted: Condition | None
-    paths: list[Path] | None
-    partition: bytes | None = None
+    def __init__(self, db: Database, request: Mapping[str, Any]) -> None:
+        self.db = db
+        self.request = request
+        self.layout = db.table(request["TableName"])
+        self.shape = self.layout.shape(request.get("IndexName"))
+        self.given, self.condition, self.wanted, self.paths = expressions(
+            request, "KeyConditionExpression", "FilterExpression", "ProjectionExpression"
+        )
+        self.where: list[str] = []
+        self.parameters: list[object] = []
 
-    def reply(self, work: Work) -> Reply:
-        """Read it."""
-        request, shape = self.request, self.shape
-        is_consistent = bool(request.get("ConsistentRead"))
-        if is_consistent and shape.is_global:
+    def restrict(self, condition: str, *parameters: object) -> None:
+        """Read only rows for which a condition holds."""
+        self.where.append(condition)
+        self.parameters += parameters
+
+    def reply(self, partition: bytes | None = None) -> Reply:
+        """Read them; of one ``partition``, if it is given."""
+        request, shape, layout = self.request, self.shape, self.layout
+        if request.get("ConsistentRead") and shape.is_global:
             raise invalid("Consistent reads are not supported on global secondary indexes")
         select, is_fetched = _selected(shape, request, self.paths)
-        size, scanned, is_over, last = 0, 0, False, b""
+        limit = request.get("Limit")
+        size, scanned, last = 0, 0, None
         texts: list[bytes] = []
         is_plain = self.wanted is None and self.paths is None and not is_fetched
-        limit = request.get("Limit")
-        for text, bytes_ in self._rows(work, limit):
+        for text, bytes_ in self._rows(partition):
             if scanned and size + bytes_ > MB:
-                is_over = True
                 break
             size, scanned, last = size + bytes_, scanned + 1, text
             if is_plain:
                 texts.append(text)
-                continue
-            item = item_of(text)
-            if self.wanted is None or holds(self.wanted, item):
-                whole = _whole(work, self.layout, item) if is_fetched else None
-                texts.append(self._shown(text if whole is None else whole))
+            elif (shown := self._shown(text, is_fetched=is_fetched)) is not None:
+                texts.append(shown)
+        else:
+            last = last if scanned == limit else None
         members: dict[str, Any] = {"Count": len(texts), "ScannedCount": scanned}
-        if is_over or (limit is not None and scanned == limit):
+        if last is not None:
             item = item_of(last)
-            members["LastEvaluatedKey"] = {
-                name: item[name] for name in (*self.layout.base.names, *shape.names)
-            }
-        members |= self._consumed(read_units(size, consistent=is_consistent))
+            members["LastEvaluatedKey"] = {name: item[name] for name in (*layout.base.names, *shape.names)}
+        units = {
+            (layout.name, "", ""): 0.0,
+            (layout.name, shape.kind, shape.index or ""): _units(request, size),
+        }
+        members |= consumed(request, units)
         return members if select == "COUNT" else Body(b'{"Items":[%b]%b' % (b",".join(texts), _rest(members)))
 
-    def _rows(self, work: Work, limit: int | None) -> Iterable[tuple[bytes, int]]:
+    def _rows(self, partition: bytes | None) -> Iterable[tuple[bytes, int]]:
+        limit, start = self.request.get("Limit"), self.request.get("ExclusiveStartKey")
         if limit is not None and limit < 1:
-            raise invalid(
-                f"1 validation error detected: Value '{limit}' at 'limit' failed to satisfy constraint: "
-                "Member must have value greater than or equal to 1"
-            )
-        where, parameters = [*self.where], [*self.parameters]
-        order = ["h", "r"] if self.shape.index is None else ["h", "r", "bh", "br"]
+            raise unmet("Limit", limit, "have value greater than or equal to 1")
         is_forward = self.request.get("ScanIndexForward") is not False
-        start = self.request.get("ExclusiveStartKey")
+        columns = self.shape.columns
         if start is not None:
-            places = _start(self.layout, self.shape, stored_values(start))
-            is_query = self.partition is not None
-            if is_query and places[0] != self.partition:
-                raise invalid(
-                    "The provided starting key is outside query boundaries based on provided conditions"
-                )
+            places = self._start(stored_values(start))
+            is_query = partition is not None
+            if is_query and places[0] != partition:
+                what = "is outside query boundaries based on provided conditions"
+                raise invalid(f"The provided starting key {what}")
             sign = ">" if is_forward else "<"
             # The column is an end of what SQLite reads: by row values alone, it would read from the beginning.
-            row = f"({', '.join(order)}) {sign} ({', '.join('?' * len(order))})"
-            where += [f"{order[is_query]} {sign}= ?", row]
-            parameters += [places[is_query], *places]
-        direction = ", ".join(f"{column} {'ASC' if is_forward else 'DESC'}" for column in order)
-        return work.execute(
-            f"SELECT item, size FROM {self.shape.sql} "  # noqa: S608 - a name that was checked
-            f"{'WHERE' if where else ''} {' AND '.join(where)} ORDER BY {direction} LIMIT ?",
-            *parameters,
+            self.restrict(f"{columns[is_query]} {sign}= ?", places[is_query])
+            self.restrict(f"({', '.join(columns)}) {sign} ({', '.join('?' * len(columns))})", *places)
+        order = ", ".join(columns if is_forward else [f"{column} DESC" for column in columns])
+        return self.db.execute(
+            f"SELECT item, size FROM {self.shape.sql} WHERE {' AND '.join(self.where) or 'TRUE'} "  # noqa: S608 - checked
+            f"ORDER BY {order} LIMIT ?",
+            *self.parameters,
             -1 if limit is None else limit,
         )
 
-    def _shown(self, text: bytes) -> bytes:
-        return text if self.paths is None else encode_body(projected(item_of(text), self.paths))
+    def _start(self, start: Item) -> Sequence[bytes]:
+        """Where an ExclusiveStartKey lies. Raises Refusal if it is none of this table or index."""
+        table, shape = self.layout.base, self.shape
+        base, place = table.place_of(start), shape.place_of(start)
+        if base is None or place is None or start.keys() != {*table.names, *shape.names}:
+            raise invalid("The provided starting key is invalid")
+        return place if shape.index is None else (*place, *base)
 
-    def _consumed(self, units: float) -> dict[str, Any]:
-        name, shape = self.layout.name, self.shape
-        if shape.index is None:
-            return consumed(self.request, name, units)
-        return consumed(self.request, name, 0.0, {(INDEXES[not shape.is_global], shape.index): units})
+    def _shown(self, text: bytes, *, is_fetched: bool) -> bytes | None:
+        """What is returned of a row, None for nothing; ``is_fetched``: a local index reads it from the table."""
+        item = item_of(text)
+        if self.wanted is not None and not holds(self.wanted, {**item, **self.given}):
+            return None
+        if is_fetched:
+            place = self.layout.base.place_of(item)
+            row = None if place is None else self.db.row(self.layout.base, place)
+            assert row is not None  # both are written in one transaction
+            text = row[0]
+        return text if self.paths is None else encode_body(projected(item_of(text), self.paths))
 
 
 def _selected(shape: Shape, request: Mapping[str, Any], paths: list[Path] | None) -> tuple[str, bool]:
     """What is selected, and whether a local index must read it from the table. Raises Refusal for what is not there."""
-    kinds = ("ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT")
-    select = choice(request, "Select", *kinds) if "Select" in request else ""
+    select = request.get("Select") or ""
+    if select:
+        kinds = ("ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT")
+        choice(request, "Select", *kinds)
     if paths is not None and select not in ("", "SPECIFIC_ATTRIBUTES"):
         named = "only the Count" if select == "COUNT" else select
         raise invalid(f"Cannot specify the ProjectionExpression when choosing to get {named}")
@@ -272,50 +296,6 @@ def _selected(shape: Shape, request: Mapping[str, Any], paths: list[Path] | None
         )
     lacking = sorted({str(path[0]) for path in paths or ()} - shape.projected)
     if lacking and shape.is_global:
-        raise invalid_parameter(
-            f"Global secondary index {shape.index} does not project [{', '.join(lacking)}]"
-        )
+        listed = ", ".join(lacking)
+        raise invalid_parameter(f"Global secondary index {shape.index} does not project [{listed}]")
     return select, bool(lacking) or select == "ALL_ATTRIBUTES"
-
-
-def _start(layout: Layout, shape: Shape, start: Item) -> Sequence[bytes]:
-    """Where an ExclusiveStartKey lies. Raises Refusal if it is none of this table or index."""
-    names = {*layout.base.names, *shape.names}
-    base, place = layout.base.place_of(start), shape.place_of(start)
-    if base is None or place is None or start.keys() != names:
-        raise invalid("The provided starting key is invalid")
-    return place if shape.index is None else (*place, *base)
-
-
-def _whole(work: Work, layout: Layout, entry: Item) -> bytes:
-    """The item of an entry of a local index."""
-    place = layout.base.place_of(entry)
-    row = None if place is None else work.row(layout.base, place)
-    assert row is not None  # both are written in one transaction
-    return row[0]
-
-
-def projected(item: Item, paths: Sequence[Path]) -> Item:
-    """The parts of an item at some paths, as a projection returns them."""
-    tree: dict[str | int, Any] = {}
-    for path in paths:
-        branch = tree
-        for step in path:
-            branch = branch.setdefault(step, {})
-    part = _part({"M": item}, tree)
-    return {} if part is None else part["M"]
-
-
-def _part(value: AttributeValue, tree: Mapping[Any, Any]) -> AttributeValue | None:
-    if not tree:
-        return value
-    ((tag, content),) = value.items()
-    if tag == "M":
-        inner = ((step, content[step], below) for step, below in tree.items() if step in content)
-        members = {step: part for step, member, below in inner if (part := _part(member, below)) is not None}
-        return {"M": members} if members else None
-    if tag == "L":
-        steps = sorted(step for step in tree if isinstance(step, int) and step < len(content))
-        elements = [part for step in steps if (part := _part(content[step], tree[step])) is not None]
-        return {"L": elements} if elements else None
-    return None

@@ -1,18 +1,21 @@
-"""What the engine knows of a table: where its items and index entries lie, and under which keys."""
+"""What the engine knows of a table: where its items and index entries lie, and which of them a key condition allows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from dynaorm.embedded.keys import part_of_key
-from dynaorm.embedded.refusal import INVALID, InvalidAction, invalid, invalid_parameter
+from dynaorm.embedded.expression import VALUES
+from dynaorm.embedded.request import INVALID, InvalidAction, invalid, invalid_parameter
+from dynaorm.embedded.values import END, after, key_bytes
 from dynaorm.failure import counted
+from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, Not, Or
+from dynaorm.item.path import value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]
-"""The key attributes of one side, each with its type."""
+"""Key attributes, each with its type."""
 
 Place: TypeAlias = tuple[bytes, bytes]
 """The bytes of a partition key and of a sort key."""
@@ -20,7 +23,7 @@ Place: TypeAlias = tuple[bytes, bytes]
 INDEXES: Final = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 # "Partition key length" and "Sort key length" (Constraints in Amazon DynamoDB).
 _MOST_BYTES: Final = (2048, 1024)
-_SIDES: Final = ("hash", "range")
+_NOT_SUPPORTED: Final = {Or: "OR", Not: "NOT"}
 
 
 @record
@@ -29,31 +32,52 @@ class Shape:
 
     Attributes:
         sql: the name of its table in SQLite, quoted.
+        select: the statement that reads a row.
+        put: the statement that stores one.
+        delete: the statement that deletes one.
         index: the name of the index; None for the table itself.
-        is_global: whether it is a global index.
-        partition: its partition key.
-        sort: its sort key.
+        kind: the parameter that lists such indexes; empty for the table itself.
+        sides: its partition key, and its sort key.
         names: the names of both.
+        columns: those that say where a row lies.
         projected: the attributes of its entries; None for all.
     """
 
     sql: str
+    select: str
+    put: str
+    delete: str
     index: str | None
-    is_global: bool
-    partition: Keys
-    sort: Keys
+    kind: str
+    sides: tuple[Keys, Keys]
     names: tuple[str, ...]
+    columns: tuple[str, ...]
     projected: frozenset[str] | None
+
+    @property
+    def is_global(self) -> bool:
+        """Whether it is a global index."""
+        return self.kind == INDEXES[0]
 
     def place_of(self, attributes: Mapping[str, AttributeValue]) -> Place | None:
         """Where an item lies; None if it lacks one of the key attributes or has it with another type."""
         try:
-            return (
-                b"".join([part_of_key(kind, attributes[name][kind]) for name, kind in self.partition]),
-                b"".join([part_of_key(kind, attributes[name][kind]) for name, kind in self.sort]),
-            )
+            partition, sort = [
+                b"".join([key_bytes(kind, attributes[name][kind]) for name, kind in side])
+                for side in self.sides
+            ]
         except KeyError:
             return None
+        return partition, sort
+
+    def check_length(self, item: Item) -> None:
+        """Raise Refusal if a key is too long."""
+        for keys, most, side in zip(self.sides, _MOST_BYTES, ("hash", "range"), strict=True):
+            contents = [item[name][kind] for name, kind in keys if kind != "N" and name in item]
+            if sum(len(part.encode() if isinstance(part, str) else part) for part in contents) > most:
+                raise invalid_parameter(
+                    f"Aggregated size of the keys of kind {side} has exceeded the size limit of {counted(most, 'byte')}"
+                )
 
 
 @record
@@ -74,11 +98,14 @@ class Layout:
     indexes: tuple[Shape, ...]
     view: str | None
 
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The table itself, and its indexes."""
+        return self.base, *self.indexes
+
     def shape(self, index: str | None) -> Shape:
         """The table, or the index of this name. Raises Refusal if there is none."""
-        if index is None:
-            return self.base
-        for shape in self.indexes:
+        for shape in self.shapes:
             if shape.index == index:
                 return shape
         raise invalid(f"The table does not have the specified index: {index}")
@@ -86,114 +113,187 @@ class Layout:
     def key_place(self, key: Item) -> Place:
         """Where the item with a key lies. Raises InvalidAction for another key, Refusal for an empty or long one."""
         place = self.base.place_of(key)
-        for name in self.base.names:
-            if name in key:
-                check_not_empty(name, key[name])
+        if place is None or END in place:
+            for name in self.base.names:
+                if name in key:
+                    check_not_empty(name, key[name])
         if place is None or len(key) != len(self.base.names):
             raise InvalidAction("The provided key element does not match the schema")
         if len(place[0]) + len(place[1]) > _MOST_BYTES[1]:
-            self._check_length(self.base, key)
+            self.base.check_length(key)
         return place
 
     def item_place(self, item: Item) -> Place:
         """Where a new item lies. Raises InvalidAction if a key attribute is wrong, also one of an index."""
-        for name, kind in (*self.base.partition, *self.base.sort):
-            value = item.get(name)
-            if value is None:
-                raise InvalidAction(f"{INVALID}Missing the key {name} in the item")
-            if kind not in value:
-                raise InvalidAction(
-                    f"{INVALID}Type mismatch for key {name} expected: {kind} actual: {next(iter(value))}"
-                )
-            check_not_empty(name, value)
-        self._check_length(self.base, item)
-        self.check_index_keys(item)
         place = self.base.place_of(item)
+        if place is None or END in place:
+            for name, kind in (*self.base.sides[0], *self.base.sides[1]):
+                value = item.get(name)
+                if value is None:
+                    raise InvalidAction(f"{INVALID}Missing the key {name} in the item")
+                if kind not in value:
+                    wrong = f"{name} expected: {kind} actual: {next(iter(value))}"
+                    raise InvalidAction(f"{INVALID}Type mismatch for key {wrong}")
+                check_not_empty(name, value)
         assert place is not None
+        if len(place[0]) + len(place[1]) > _MOST_BYTES[1]:
+            self.base.check_length(item)
+        self.check_index_keys(item)
         return place
 
     def check_index_keys(self, item: Item) -> None:
         """Raise InvalidAction if an index cannot take an item."""
         for shape in self.indexes:
-            for name, kind in (*shape.partition, *shape.sort):
+            for name, kind in (*shape.sides[0], *shape.sides[1]):
                 value = item.get(name)
-                if value is None:
+                if value is None or value.get(kind):
                     continue
-                if kind not in value:
-                    raise InvalidAction(
-                        f"{INVALID}Type mismatch for Index Key {name} Expected: {kind} Actual: {next(iter(value))} "
-                        f"IndexName: {shape.index}"
-                    )
-                if not value[kind]:
-                    raise InvalidAction(
-                        "One or more parameter values are not valid. A value specified for a secondary index key "
-                        f"is not supported. The AttributeValue for a key attribute cannot contain an empty "
-                        f"{_long(kind)} value. IndexName: {shape.index}, IndexKey: {name}"
-                    )
-            self._check_length(shape, item)
-
-    def _check_length(self, shape: Shape, item: Item) -> None:
-        for keys, most, side in zip((shape.partition, shape.sort), _MOST_BYTES, _SIDES, strict=True):
-            contents = [item[name][kind] for name, kind in keys if kind != "N" and name in item]
-            if sum(len(part.encode() if isinstance(part, str) else part) for part in contents) > most:
-                raise invalid_parameter(
-                    f"Aggregated size of the keys of kind {side} has exceeded the size limit of {counted(most, 'byte')}"
+                if kind in value:
+                    what = _empty("A value specified for a secondary index key is not supported. ", kind)
+                    raise InvalidAction(f"{what} IndexName: {shape.index}, IndexKey: {name}")
+                raise InvalidAction(
+                    f"{INVALID}Type mismatch for Index Key {name} Expected: {kind} Actual: {next(iter(value))} "
+                    f"IndexName: {shape.index}"
                 )
+            shape.check_length(item)
 
 
 def check_not_empty(name: str, value: AttributeValue) -> None:
     """Raise Refusal for an empty text or binary value of a key attribute."""
     ((kind, content),) = value.items()
     if kind in ("S", "B") and not content:
-        raise invalid(
-            "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an "
-            f"empty {_long(kind)} value. Key: {name}"
-        )
+        raise invalid(f"{_empty('', kind)} Key: {name}")
 
 
-def _long(kind: str) -> str:
-    return "string" if kind == "S" else "binary"
+def _empty(where: str, kind: str) -> str:
+    return (
+        f"One or more parameter values are not valid. {where}The AttributeValue for a key attribute cannot contain an "
+        f"empty {'string' if kind == 'S' else 'binary'} value."
+    )
 
 
 def layout_of(description: Mapping[str, Any]) -> Layout:
     """The layout of a table, from its description."""
-    name = description["TableName"]
-    types = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
-    base = _shape(name, None, types, description["KeySchema"])
+    base = _shape(description, None, "", description)
     indexes = [
-        _shape(name, index, types, index["KeySchema"], base=base, is_global=kind == INDEXES[0])
-        for kind in INDEXES
-        for index in description.get(kind, ())
+        _shape(description, base, kind, index) for kind in INDEXES for index in description.get(kind, ())
     ]
     stream = description.get("StreamSpecification") or {}
-    return Layout(
-        name,
-        description,
-        base,
-        tuple(indexes),
-        stream.get("StreamViewType") if stream.get("StreamEnabled") else None,
+    view = stream.get("StreamViewType") if stream.get("StreamEnabled") else None
+    return Layout(description["TableName"], description, base, tuple(indexes), view)
+
+
+def _shape(table: Mapping[str, Any], base: Shape | None, kind: str, described: Mapping[str, Any]) -> Shape:
+    types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
+    keys: dict[str, Keys] = {"HASH": (), "RANGE": ()}
+    for key in described["KeySchema"]:
+        keys[key["KeyType"]] += ((key["AttributeName"], types[key["AttributeName"]]),)
+    names = tuple(name for side in keys.values() for name, _ in side)
+    sql, index, projected = f'"{table["TableName"]}"', None, None
+    columns = ("h", "r") if base is None else ("h", "r", "bh", "br")
+    if base is not None:
+        index, projection = described["IndexName"], described["Projection"]
+        sql = f'"{table["TableName"]}:{index}"'
+        if projection["ProjectionType"] != "ALL":
+            projected = frozenset((*base.names, *names, *projection.get("NonKeyAttributes", ())))
+    row = f"{sql} WHERE {' AND '.join(f'{column} = ?' for column in columns)}"
+    return Shape(
+        sql,
+        f"SELECT item, size FROM {row}",  # noqa: S608 - a name that was checked
+        f"INSERT OR REPLACE INTO {sql} VALUES (?, ?{', ?' * len(columns)})",  # noqa: S608 - as above
+        f"DELETE FROM {row}",  # noqa: S608 - as above
+        index,
+        kind,
+        (keys["HASH"], keys["RANGE"]),
+        names,
+        columns,
+        projected,
     )
 
 
-def _shape(
-    table: str,
-    index: Mapping[str, Any] | None,
-    types: Mapping[str, str],
-    schema: Iterable[Mapping[str, str]],
-    *,
-    base: Shape | None = None,
-    is_global: bool = False,
-) -> Shape:
-    partition, sort = (
-        tuple((key["AttributeName"], types[key["AttributeName"]]) for key in schema if key["KeyType"] == side)
-        for side in ("HASH", "RANGE")
-    )
-    names = tuple(name for name, _ in (*partition, *sort))
-    if index is None or base is None:
-        return Shape(f'"{table}"', None, False, partition, sort, names, None)
-    projection = index["Projection"]
-    projected = None
-    if projection["ProjectionType"] != "ALL":
-        projected = frozenset((*base.names, *names, *projection.get("NonKeyAttributes", ())))
-    name = index["IndexName"]
-    return Shape(f'"{table}:{name}"', name, is_global, partition, sort, names, projected)
+# -- key conditions ----------------------------------------------------------------------------------------------------
+
+
+def key_range(shape: Shape, condition: Condition | None, given: Item) -> tuple[bytes, bytes, bytes | None]:
+    """The partition, the least sort key, and what is behind the last. Raises Refusal if it is no key condition."""
+    if condition is None:
+        raise invalid(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+        )
+    clauses: dict[str, tuple[str, list[AttributeValue]]] = {}
+    for part in condition.parts if isinstance(condition, And) else (condition,):
+        name, sign, operands = _clause(part)
+        if name in clauses:
+            raise invalid("KeyConditionExpressions must only contain one condition per key")
+        clauses[name] = sign, [_operand(operand, given) for operand in operands]
+    partition = b""
+    for name, kind in shape.sides[0]:
+        sign, values = clauses.pop(name, ("", []))
+        if sign != "=":
+            raise invalid("Query key condition not supported") if sign else _missed(name)
+        partition += _part(name, kind, values[0])
+    low, end = _sort_range(shape.sides[1], clauses)
+    for name in clauses:
+        raise _missed(name)
+    return partition, low, end
+
+
+def _sort_range(
+    keys: Keys, clauses: dict[str, tuple[str, list[AttributeValue]]]
+) -> tuple[bytes, bytes | None]:
+    low, end = b"", None
+    for name, kind in keys:
+        prefix = low
+        sign, values = clauses.pop(name, ("", []))
+        if sign:
+            mark = b"" if sign == "begins_with" else END
+            bounds = [prefix + _part(name, kind, value, mark) for value in values]
+            low = {"<": prefix, "<=": prefix, ">": after(bounds[0]) or b""}.get(sign, bounds[0])
+            end = {"<": bounds[0], ">": after(prefix), ">=": after(prefix)}.get(sign, after(bounds[-1]))
+        if sign != "=":
+            break
+    return low, end
+
+
+def _clause(condition: Condition) -> tuple[str, str, list[Any]]:
+    """The attribute, operator and operands of a part of a key condition."""
+    sign: str
+    match condition:
+        case Compare(left=left, operator="=" | "<" | "<=" | ">" | ">=" as sign, right=right):
+            operands = [right]
+        case Between(operand=left, low=low, high=high):
+            sign, operands = "BETWEEN", [low, high]
+        case BeginsWith(path=path, prefix=prefix):
+            left, sign, operands = Attr(path), "begins_with", [prefix]
+        case _:
+            word = getattr(
+                condition, "operator", _NOT_SUPPORTED.get(type(condition), type(condition).__name__)
+            )
+            raise invalid(f"Invalid operator used in KeyConditionExpression: {word}")
+    if not isinstance(left, Attr) or left.path[0] == VALUES:
+        raise invalid(
+            "Invalid KeyConditionExpression: Invalid operand: a key attribute must be on the left side"
+        )
+    if len(left.path) > 1:
+        raise invalid("KeyConditionExpressions cannot have conditions on nested attributes")
+    return str(left.path[0]), sign, operands
+
+
+def _operand(operand: Any, given: Item) -> AttributeValue:
+    value = value_at(given, operand.path) if isinstance(operand, Attr) and operand.path[0] == VALUES else None
+    if value is None:
+        raise invalid(
+            "Invalid KeyConditionExpression: Invalid operand: a key attribute is compared with a value only"
+        )
+    return value
+
+
+def _part(name: str, kind: str, value: AttributeValue, end: bytes = END) -> bytes:
+    if kind not in value:
+        raise invalid_parameter("Condition parameter type does not match schema type")
+    check_not_empty(name, value)
+    return key_bytes(kind, value[kind], end)
+
+
+def _missed(name: str) -> Exception:
+    return invalid(f"Query condition missed key schema element: {name}")

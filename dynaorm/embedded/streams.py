@@ -9,161 +9,140 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dynaorm.embedded.refusal import invalid, not_found
+from dynaorm.embedded.database import Database, operation
+from dynaorm.embedded.request import choice, invalid, not_found
 from dynaorm.embedded.shape import Layout
-from dynaorm.embedded.work import Work, choice
 from dynaorm.flow.call import Refusal, Reply
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.size import MB, item_size
 from dynaorm.item.value import Item
 
-_IMAGES: Final[Mapping[str, tuple[str, ...]]] = {
-    "KEYS_ONLY": (),
-    "NEW_IMAGE": ("NewImage",),
-    "OLD_IMAGE": ("OldImage",),
-    "NEW_AND_OLD_IMAGES": ("NewImage", "OldImage"),
-}
 _SHARD: Final = "shardId-00000000000000000000-00000001"
 _SECONDS: Final = 24 * 3600.0
 _MOST_RECORDS: Final = 1000
 _DIGITS: Final = 21
+_FIRST_AND_LAST: Final = 'SELECT MIN(number), COALESCE(MAX(number), 0) FROM ":records"'
 
 
-def record_change(work: Work, layout: Layout, before: Item | None, after: Item | None) -> None:
+def record_change(db: Database, layout: Layout, before: Item | None, after: Item | None) -> None:
     """Add the record of a change to the stream of its table."""
     arn, view = layout.description["LatestStreamArn"], layout.view or ""
-    (last,) = work.execute('SELECT COALESCE(MAX(number), 0) FROM ":records"').fetchone()
-    some = before if after is None else after
-    assert some is not None
+    number = db.execute(_FIRST_AND_LAST).fetchone()[1] + 1
+    some = after or before or {}
     images: dict[str, Item] = {"Keys": {name: some[name] for name in layout.base.names}}
-    sides = (("NewImage", after), ("OldImage", before))
-    images |= {name: item for name, item in sides if item is not None and name in _IMAGES[view]}
-    number = last + 1
+    for side, item in (("New", after), ("Old", before)):
+        if item is not None and side.upper() in view.split("_"):
+            images[f"{side}Image"] = item
     content = {
         "eventID": f"{number:032x}",
         "eventName": "INSERT" if before is None else "REMOVE" if after is None else "MODIFY",
         "eventVersion": "1.1",
         "eventSource": "aws:dynamodb",
-        "awsRegion": work.home.split(":")[3],
+        "awsRegion": db.home.split(":")[3],
         "dynamodb": {
-            "ApproximateCreationDateTime": int(work.now()),
+            "ApproximateCreationDateTime": int(db.now()),
             **images,
             "SequenceNumber": str(number).zfill(_DIGITS),
             "SizeBytes": sum(map(item_size, images.values())),
             "StreamViewType": view,
         },
     }
-    work.execute('INSERT INTO ":records" VALUES (?, ?, ?, ?)', number, arn, work.now(), encode_body(content))
+    db.execute('INSERT INTO ":records" VALUES (?, ?, ?, ?)', number, arn, db.now(), encode_body(content))
 
 
-def open_stream(work: Work, layout: Layout) -> None:
+def open_stream(db: Database, layout: Layout) -> None:
     """Remember the stream that a table has now, also after it is disabled."""
     description = layout.description
     stream = {
         "StreamArn": description["LatestStreamArn"],
         "StreamLabel": description["LatestStreamLabel"],
         "StreamViewType": layout.view,
-        "CreationRequestDateTime": work.now(),
+        "CreationRequestDateTime": db.now(),
         "TableName": layout.name,
         "KeySchema": description["KeySchema"],
     }
-    work.execute('INSERT INTO ":streams" VALUES (?, ?)', stream["StreamArn"], json.dumps(stream))
+    db.execute('INSERT INTO ":streams" VALUES (?, ?)', stream["StreamArn"], json.dumps(stream))
 
 
-def list_streams(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("", "TableName Limit")
+def list_streams(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a ListStreams."""
-    streams = [json.loads(row[0]) for row in work.execute('SELECT description FROM ":streams" ORDER BY arn')]
-    wanted = request.get("TableName")
+    rows = db.execute('SELECT description FROM ":streams" ORDER BY arn')
+    streams = [json.loads(description) for (description,) in rows]
     return {
         "Streams": [
             {name: stream[name] for name in ("StreamArn", "TableName", "StreamLabel")}
             for stream in streams
-            if wanted in (None, stream["TableName"])
+            if request.get("TableName") in (None, stream["TableName"])
         ]
     }
 
 
-def describe_stream(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("StreamArn", "Limit ExclusiveStartShardId")
+def describe_stream(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a DescribeStream."""
     arn = request["StreamArn"]
-    stream = _stream(work, arn)
-    is_open = _is_open(work, stream)
-    first, last = work.execute(
-        'SELECT MIN(number), MAX(number) FROM ":records" WHERE arn = ?', arn
-    ).fetchone()
+    stream, is_open = _stream(db, arn)
+    first, last = db.execute(f"{_FIRST_AND_LAST} WHERE arn = ?", arn).fetchone()
     numbers = {"StartingSequenceNumber": str(first or 1).zfill(_DIGITS)}
     if not is_open:
         numbers["EndingSequenceNumber"] = str(last or 1).zfill(_DIGITS)
     shards = [{"ShardId": _SHARD, "SequenceNumberRange": numbers}]
-    return {
-        "StreamDescription": {
-            **stream,
-            "StreamStatus": "ENABLED" if is_open else "DISABLED",
-            "Shards": [] if request.get("ExclusiveStartShardId") else shards,
-        }
-    }
+    status = "ENABLED" if is_open else "DISABLED"
+    shown = [] if request.get("ExclusiveStartShardId") else shards
+    return {"StreamDescription": {**stream, "StreamStatus": status, "Shards": shown}}
 
 
-def get_shard_iterator(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("StreamArn ShardId ShardIteratorType", "SequenceNumber")
+def get_shard_iterator(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a GetShardIterator. An iterator names the stream and the number of the last record before it."""
     arn = request["StreamArn"]
-    _stream(work, arn)
+    _stream(db, arn)
     if request["ShardId"] != _SHARD:
-        raise not_found(f"Requested resource not found: Shard: {request['ShardId']} not found")
+        raise not_found(f": Shard: {request['ShardId']} not found")
     kinds = ("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
     kind = choice(request, "ShardIteratorType", *kinds)
-    if kind == "TRIM_HORIZON":
-        last = 0
-    elif kind == "LATEST":
-        (last,) = work.execute('SELECT COALESCE(MAX(number), 0) FROM ":records"').fetchone()
-    else:
-        number = int(request["SequenceNumber"])
-        (first,) = work.execute('SELECT MIN(number) FROM ":records" WHERE arn = ?', arn).fetchone()
-        if first is not None and number < first:
-            raise Refusal(
-                "TrimmedDataAccessException", "The requested sequence number is past the trim point"
-            )
-        last = number - (kind == "AT_SEQUENCE_NUMBER")
+    last = 0
+    if kind == "LATEST":
+        last = db.execute(_FIRST_AND_LAST).fetchone()[1]
+    elif kind != "TRIM_HORIZON":
+        last = int(request["SequenceNumber"])
+        first = db.execute(f"{_FIRST_AND_LAST} WHERE arn = ?", arn).fetchone()[0]
+        if first is not None and last < first:
+            what = "The requested sequence number is past the trim point"
+            raise Refusal("TrimmedDataAccessException", what)
+        last -= kind == "AT_SEQUENCE_NUMBER"
     return {"ShardIterator": f"{arn}|{last}"}
 
 
-def get_records(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("ShardIterator", "Limit", writes=True)
+def get_records(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a GetRecords."""
     arn, bar, text = request["ShardIterator"].rpartition("|")
     if not bar or not text.isdecimal():
         raise invalid("Invalid ShardIterator")
-    stream = _stream(work, arn)
-    work.execute('DELETE FROM ":records" WHERE at < ?', work.now() - _SECONDS)
+    _, is_open = _stream(db, arn)
+    db.execute('DELETE FROM ":records" WHERE at < ?', db.now() - _SECONDS)
     records: list[Any] = []
     last, size = int(text), 0
-    rows = work.execute(
-        'SELECT number, record FROM ":records" WHERE arn = ? AND number > ? ORDER BY number LIMIT ?',
-        arn,
-        last,
-        min(request.get("Limit") or _MOST_RECORDS, _MOST_RECORDS),
-    )
-    for number, record in rows:
+    limit = min(request.get("Limit") or _MOST_RECORDS, _MOST_RECORDS)
+    wanted = 'SELECT number, record FROM ":records" WHERE arn = ? AND number > ? ORDER BY number LIMIT ?'
+    for number, record in db.execute(wanted, arn, last, limit):
         size += len(record)
         if records and size > MB:
             break
         last = number
         records.append(decode_body(record))
-    goes_on = bool(records) or _is_open(work, stream)
-    return {"Records": records, **({"NextShardIterator": f"{arn}|{last}"} if goes_on else {})}
+    following = {"NextShardIterator": f"{arn}|{last}"} if records or is_open else {}
+    return {"Records": records, **following}
 
 
-def _is_open(work: Work, stream: Mapping[str, Any]) -> bool:
-    layout = work.database.layout(work.connection, stream["TableName"])
-    return (
-        layout is not None
-        and layout.view is not None
-        and layout.description["LatestStreamArn"] == stream["StreamArn"]
-    )
-
-
-def _stream(work: Work, arn: str) -> dict[str, Any]:
-    row = work.execute('SELECT description FROM ":streams" WHERE arn = ?', arn).fetchone()
+def _stream(db: Database, arn: str) -> tuple[Mapping[str, Any], bool]:
+    """The stream, and whether it is open. Raises Refusal if there is none."""
+    row = db.execute('SELECT description FROM ":streams" WHERE arn = ?', arn).fetchone()
     if row is None:
-        raise not_found(f"Requested resource not found: Stream: {arn} not found")
-    stream: dict[str, Any] = json.loads(row[0])
-    return stream
+        raise not_found(f": Stream: {arn} not found")
+    stream = json.loads(row[0])
+    layout = db.find_table(stream["TableName"])
+    is_open = layout is not None and layout.view and layout.description["LatestStreamArn"] == arn
+    return stream, bool(is_open)

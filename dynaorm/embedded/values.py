@@ -1,6 +1,10 @@
-"""Attribute values as DynamoDB stores them: checked, and numbers in their canonical text.
+"""Attribute values as DynamoDB stores them, and keys as bytes in its order.
 
-Source: Amazon DynamoDB Developer Guide, "Constraints in Amazon DynamoDB".
+Rule 1. Values are checked, and numbers have their canonical text (Amazon DynamoDB Developer Guide, "Constraints in
+        Amazon DynamoDB").
+Rule 2. A part of a key ends with a mark that sorts before every other byte of a longer part. So keys of several parts
+        sort part by part, and what begins with a prefix is one range.
+Rule 3. Numbers sort by value: a sign, the exponent, the digits; those of negative numbers upside down.
 """
 
 from __future__ import annotations
@@ -9,23 +13,14 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.embedded.refusal import invalid, invalid_parameter
+from dynaorm.embedded.request import invalid, invalid_parameter
 from dynaorm.flow.call import Refusal
 from dynaorm.item.value import AttributeValue, number_text
 
+END: Final = b"\0\1"
+_LEAST_EXPONENT: Final = -130
+_UPSIDE_DOWN: Final = bytes.maketrans(b"0123456789", b"9876543210")
 _NESTING_LIMIT: Final = 32
-_KINDS: Final[Mapping[str, Any]] = {
-    "S": str,
-    "N": str,
-    "B": bytes,
-    "BOOL": bool,
-    "NULL": bool,
-    "SS": list,
-    "NS": list,
-    "BS": list,
-    "L": list,
-    "M": dict,
-}
 
 
 def stored_values(values: Mapping[str, Any], depth: int = 1) -> dict[str, AttributeValue]:
@@ -40,9 +35,8 @@ def given_values(values: Mapping[str, Any]) -> Mapping[str, AttributeValue]:
         try:
             given[placeholder] = _stored(value, 1)
         except Refusal as refusal:
-            raise invalid(
-                f"ExpressionAttributeValues contains invalid value: {refusal.message} for key {placeholder}"
-            ) from None
+            problem = f"invalid value: {refusal.message} for key {placeholder}"
+            raise invalid(f"ExpressionAttributeValues contains {problem}") from None
     return given
 
 
@@ -61,22 +55,20 @@ def _stored(value: Any, depth: int) -> AttributeValue:
     ((tag, content),) = value.items()
     if tag == "S" and type(content) is str and content.isascii():
         return value  # most values
-    if not isinstance(content, _KINDS.get(tag, ())):
-        raise invalid(
-            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-            if tag not in _KINDS
-            else f"{tag} of an attribute value is a {type(content).__name__}"
-        )
-    if tag in ("L", "M") and content and depth == _NESTING_LIMIT:
-        raise invalid(
-            "Nesting Levels have exceeded supported limits: "
-            "Attributes in the item have nested levels beyond supported limit"
-        )
-    if tag == "L":
+    kind: Any
+    kind, change = _KINDS.get(tag, (None, None))
+    if kind is None or not isinstance(content, kind):
+        wrong = f"has {tag} of type {type(content).__name__}" if kind else "is empty"
+        raise invalid(f"Supplied AttributeValue {wrong}, must contain exactly one of the supported datatypes")
+    if tag in ("L", "M"):
+        if content and depth == _NESTING_LIMIT:
+            raise invalid(
+                "Nesting Levels have exceeded supported limits: "
+                "Attributes in the item have nested levels beyond supported limit"
+            )
+        if tag == "M":
+            return {tag: stored_values(content, depth + 1)}
         return {tag: [_stored(element, depth + 1) for element in content]}
-    if tag == "M":
-        return {tag: stored_values(content, depth + 1)}
-    change = _CHANGES.get(tag)
     return value if change is None else {tag: change(content)}
 
 
@@ -117,11 +109,38 @@ def _members(kind: str, member: Callable[[Any], Any]) -> Callable[[list[Any]], l
     return change
 
 
-_CHANGES: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "S": _text,
-    "N": _number,
-    "NULL": _null,
-    "SS": _members("string", _text),
-    "NS": _members("number", _number),
-    "BS": _members("binary", bytes),
+_KINDS: Final[Mapping[str, tuple[type, Callable[[Any], Any] | None]]] = {
+    "S": (str, _text),
+    "N": (str, _number),
+    "B": (bytes, None),
+    "BOOL": (bool, None),
+    "NULL": (bool, _null),
+    "SS": (list, _members("string", _text)),
+    "NS": (list, _members("number", _number)),
+    "BS": (list, _members("binary", bytes)),
+    "L": (list, None),
+    "M": (dict, None),
 }
+
+
+def key_bytes(kind: str, content: Any, end: bytes = END) -> bytes:
+    """The bytes of one part of a key. Without the ``end``: what all begin with that begin with this text or binary."""
+    if kind != "N":
+        raw: bytes = content.encode() if kind == "S" else content
+        return raw.replace(b"\0", b"\0\2") + end
+    number = Decimal(content)
+    if not number:
+        return b"\2" + end
+    exponent = number.adjusted() - _LEAST_EXPONENT
+    spelled = bytes(48 + digit for digit in number.as_tuple().digits).strip(b"0")
+    if number < 0:
+        part = b"\1" + bytes([255 - exponent]) + spelled.translate(_UPSIDE_DOWN) + b"\xff"
+    else:
+        part = b"\3" + bytes([exponent]) + spelled
+    return part.replace(b"\0", b"\0\2") + end
+
+
+def after(prefix: bytes) -> bytes | None:
+    """The least bytes behind all that begin with a prefix; None for no end."""
+    prefix = prefix.rstrip(b"\xff")
+    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else None

@@ -6,21 +6,31 @@ Rule 2. Then it is judged against the stored item, and made. A transaction judge
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.embedded.expression import bound, changes_for
-from dynaorm.embedded.reads import cancelled, check_distinct, projected
-from dynaorm.embedded.refusal import InvalidAction, invalid, invalid_parameter, not_in_engine
-from dynaorm.embedded.shape import INDEXES, Layout, Place, Shape
+from dynaorm.embedded.database import Database, item_of, operation
+from dynaorm.embedded.expression import changes_for, expressions, projected
+from dynaorm.embedded.reads import cancelled, check_distinct
+from dynaorm.embedded.request import (
+    CAPACITY,
+    PLACEHOLDERS,
+    InvalidAction,
+    Units,
+    check_length,
+    choice,
+    consumed,
+    invalid,
+    invalid_parameter,
+    not_in_engine,
+)
+from dynaorm.embedded.shape import Layout, Place, Shape
 from dynaorm.embedded.streams import record_change
 from dynaorm.embedded.values import number_problem, stored_values
-from dynaorm.embedded.work import Work, choice, consumed, item_of, out_of_bounds
 from dynaorm.flow.call import Reason, Refusal, Reply
 from dynaorm.item.condition import Condition, holds
 from dynaorm.item.json_body import encode_body
-from dynaorm.item.path import Path
 from dynaorm.item.size import (
     ACTION_LIMIT,
     BATCH_WRITE_LIMIT,
@@ -28,64 +38,75 @@ from dynaorm.item.size import (
     REQUEST_LIMIT,
     TRANSACTION_LIMIT,
     item_size,
-    size_bound,
     write_units,
 )
-from dynaorm.item.update import apply_changes
+from dynaorm.item.update import Change, apply_changes
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
 Kind: TypeAlias = Literal["Put", "Update", "Delete", "ConditionCheck"]
+_Side: TypeAlias = tuple[Item | None, int]
+"""An item before or after, and its size."""
 
-_FAILED: Final = "The conditional request failed"
-_TOO_LARGE: Final = "Item size has exceeded the maximum allowed size"
+_FAILED: Final = "ConditionalCheckFailedException"
 _MOST_TOKEN: Final = 36
-TOKEN_SECONDS: Final = 600.0
+_SECONDS: Final = 600.0
 """How long a token is remembered after its request."""
-_UPDATED: Final = ("NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW")
-_Units: TypeAlias = Counter[tuple[str, str]]
-"""Write units by kind and name of an index; those of the table itself under two empty texts."""
+_MOST_TOKENS: Final = 500
+"""So many tokens are stored between two times that old ones are deleted."""
+_ONE: Final = (
+    "ConditionExpression ReturnValues ReturnValuesOnConditionCheckFailure ReturnItemCollectionMetrics "
+    f"{PLACEHOLDERS}"
+)
+_MANY: Final = f"ReturnItemCollectionMetrics {CAPACITY}"
 
 
 @record(quick=True)
-class Action:
+class _Action:
     """A prepared action. It has either a place or a problem."""
 
     kind: Kind
     layout: Layout
     place: Place | None
     problem: str
-    given: Item
-    changes: Sequence[tuple[Path, Any]]
+    item: Item
+    size: int
+    changes: Sequence[Change]
     condition: Condition | None
+    given: Item
     shows_item: bool
 
-    def holds_for(self, before: Item | None) -> bool:
-        """Whether its condition holds for the stored item."""
-        return self.condition is None or holds(self.condition, before or {})
-
-    def result(self, before: Item | None) -> Item | None:
-        """The item that it leaves. Raises InvalidAction if it cannot."""
+    def outcome(self, db: Database) -> tuple[_Side, _Side]:
+        """The stored item, and what becomes of it. Raises InvalidAction, or Refusal if its condition does not hold."""
+        row = db.row(self.layout.base, self.located)
+        before, size = (None, 0) if row is None else (item_of(row[0]), row[1])
+        if self.condition is not None and not holds(self.condition, {**(before or {}), **self.given}):
+            shown = before if self.shows_item else None
+            raise Refusal(_FAILED, "The conditional request failed", item=shown)
         if self.kind == "Put":
-            return self.given
+            return (before, size), (self.item, self.size)
         if self.kind == "Delete":
-            return None
+            return (before, size), (None, 0)
         if self.kind == "ConditionCheck":
-            return before
-        base = self.given if before is None else before
+            return (before, size), (before, size)
+        after = self._updated(self.item if before is None else before)
+        return (before, size), (after, item_size(after))
+
+    @property
+    def located(self) -> Place:
+        if self.place is None:
+            raise InvalidAction(self.problem)
+        return self.place
+
+    def _updated(self, base: Item) -> Item:
         try:
-            after = apply_changes(base, changes_for(base, self.changes))
+            after = apply_changes(base, changes_for(base, self.changes, self.given))
         except ValueError as problem:
             raise InvalidAction(_update_problem(problem)) from None
-        if is_too_large(after):
+        if item_size(after) > ITEM_LIMIT:
             raise InvalidAction("Item size to update has exceeded the maximum allowed size")
         self.layout.check_index_keys(after)
         return after
-
-
-def is_too_large(item: Item) -> bool:
-    """Whether an item has more than 400 KB."""
-    return size_bound(item) > ITEM_LIMIT and item_size(item) > ITEM_LIMIT
 
 
 def _update_problem(problem: ValueError) -> str:
@@ -97,213 +118,158 @@ def _update_problem(problem: ValueError) -> str:
     return number_problem(problem)
 
 
-def prepared(work: Work, kind: Kind, request: Mapping[str, Any]) -> Action:
+def _prepared(db: Database, kind: Kind, request: Mapping[str, Any]) -> _Action:
     """An action of a request. Raises Refusal for what is wrong with the request alone."""
-    layout = work.layout(request["TableName"])
-    changes, condition = bound(request, "UpdateExpression", "ConditionExpression")
-    given = stored_values(request["Item" if kind == "Put" else "Key"])
-    if kind == "Put" and is_too_large(given):
-        raise invalid(_TOO_LARGE)
-    for path, _ in changes or ():
-        if path[0] in layout.base.names:
-            raise invalid_parameter(f"Cannot update attribute {path[0]}. This attribute is part of the key")
+    layout = db.table(request["TableName"])
+    given, changes, condition = expressions(request, "UpdateExpression", "ConditionExpression")
+    item = stored_values(request["Item" if kind == "Put" else "Key"])
+    size = item_size(item) if kind == "Put" else 0
+    if size > ITEM_LIMIT:
+        raise invalid("Item size has exceeded the maximum allowed size")
+    for change in changes or ():
+        name = change.path[0]
+        if name in layout.base.names:
+            raise invalid_parameter(f"Cannot update attribute {name}. This attribute is part of the key")
     place, problem = None, ""
     try:
-        place = layout.item_place(given) if kind == "Put" else layout.key_place(given)
+        place = layout.item_place(item) if kind == "Put" else layout.key_place(item)
     except InvalidAction as wrong:
         problem = str(wrong)
-    shows_item = choice(request, "ReturnValuesOnConditionCheckFailure", "NONE", "ALL_OLD") == "ALL_OLD"
-    return Action(kind, layout, place, problem, given, changes or (), condition, shows_item)
-
-
-def _place_of(action: Action) -> Place:
-    if action.place is None:
-        raise InvalidAction(action.problem)
-    return action.place
+    shows = choice(request, "ReturnValuesOnConditionCheckFailure", "NONE", "ALL_OLD") == "ALL_OLD"
+    return _Action(kind, layout, place, problem, item, size, changes or (), condition, given, shows)
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------
 
 
-def put_item(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TableName Item", _ONE, writes=True)
+def put_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a PutItem."""
-    return _write(work, "Put", request, choice(request, "ReturnValues", "NONE", "ALL_OLD"))
+    return _write(db, "Put", request, "NONE", "ALL_OLD")
 
 
-def delete_item(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TableName Key", _ONE, writes=True)
+def delete_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a DeleteItem."""
-    return _write(work, "Delete", request, choice(request, "ReturnValues", "NONE", "ALL_OLD"))
+    return _write(db, "Delete", request, "NONE", "ALL_OLD")
 
 
-def update_item(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("TableName Key", f"UpdateExpression {_ONE}", writes=True)
+def update_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer an UpdateItem."""
-    return _write(work, "Update", request, choice(request, "ReturnValues", *_UPDATED))
+    return _write(db, "Update", request, "NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW")
 
 
-def _write(work: Work, kind: Kind, request: Mapping[str, Any], wanted: str) -> Reply:
-    action = prepared(work, kind, request)
-    before = _stored(work, action.layout.base, _place_of(action))
-    if not action.holds_for(before):
-        raise Refusal("ConditionalCheckFailedException", _FAILED, item=before if action.shows_item else None)
-    after = action.result(before)
-    units = store(work, action.layout, _place_of(action), before=before, after=after)
-    shown = before if wanted.endswith("OLD") else after
-    reply: dict[str, Any] = {}
-    if wanted != "NONE" and shown is not None:
-        if wanted.startswith("UPDATED"):
-            shown = projected(shown, [path for path, _ in action.changes]) if action.changes else None
-        if shown:
-            reply["Attributes"] = shown
-    return reply | _consumed(request, action.layout.name, units)
+def _write(db: Database, kind: Kind, request: Mapping[str, Any], *returned: str) -> Reply:
+    wanted = choice(request, "ReturnValues", *returned)
+    action = _prepared(db, kind, request)
+    before, after = action.outcome(db)
+    reply = consumed(request, _store(db, action, before, after))
+    if wanted == "NONE":
+        return reply
+    shown = (before if wanted.endswith("OLD") else after)[0]
+    if wanted.startswith("UPDATED") and shown is not None:
+        shown = projected(shown, [change.path for change in action.changes]) if action.changes else None
+    return {"Attributes": shown, **reply} if shown else reply
 
 
-def _stored(work: Work, shape: Shape, place: Place) -> Item | None:
-    row = work.row(shape, place)
-    return None if row is None else item_of(row[0])
-
-
-def store(work: Work, layout: Layout, place: Place, *, before: Item | None, after: Item | None) -> _Units:
+def _store(db: Database, action: _Action, before: _Side, after: _Side) -> Units:
     """Store what an item has become, with its index entries and stream record. The write units that it takes."""
-    sizes = [0 if item is None else item_size(item) for item in (before, after)]
-    units: _Units = Counter({("", ""): write_units(max(sizes))})
-    if before == after:
+    (old, old_size), (new, size), layout, place = before, after, action.layout, action.located
+    units: Units = {(layout.name, "", ""): float(write_units(max(old_size, size)))}
+    if old == new:
         return units
-    text = b""
-    if after is None:
-        work.execute(f"DELETE FROM {layout.base.sql} WHERE h = ? AND r = ?", *place)  # noqa: S608 - a checked name
+    if new is None:
+        db.execute(layout.base.delete, *place)
     else:
-        text = encode_body(after)
-        work.execute(
-            f"INSERT OR REPLACE INTO {layout.base.sql} VALUES (?, ?, ?, ?)",  # noqa: S608 - as above
-            *place,
-            sizes[1],
-            text,
-        )
+        db.execute(layout.base.put, *place, size, encode_body(new))
     for shape in layout.indexes:
-        _store_entry(work, shape, place, text, before=before, after=after, units=units)
+        if more := _store_entry(db, shape, place, (old, new)):
+            units[layout.name, shape.kind, shape.index or ""] = more
     if layout.view is not None:
-        record_change(work, layout, before, after)
+        record_change(db, layout, old, new)
     return units
 
 
-def _store_entry(
-    work: Work,
-    shape: Shape,
-    place: Place,
-    text: bytes,
-    *,
-    before: Item | None,
-    after: Item | None,
-    units: _Units,
-) -> None:
-    left, taken = (None if item is None else shape.place_of(item) for item in (before, after))
-    old, new = (_entry(shape, item) for item in (before, after))
-    if left == taken and (left is None or old == new):
-        return
-    name = INDEXES[not shape.is_global], shape.index or ""
+def _store_entry(db: Database, shape: Shape, place: Place, items: tuple[Item | None, Item | None]) -> float:
+    """Store what an index has of an item, before and after. The write units that it takes."""
+    units = 0.0
+    (left, old), (taken, new) = [_entry(shape, item) for item in items]
     if left is not None and left != taken:
-        work.execute(
-            f"DELETE FROM {shape.sql} WHERE h = ? AND r = ? AND bh = ? AND br = ?",  # noqa: S608 - as above
-            *left,
-            *place,
-        )
-        units[name] += write_units(item_size(old or {}))
-    if taken is not None and after is not None and new is not None:
+        db.execute(shape.delete, *left, *place)
+        units += write_units(item_size(old))
+    if taken is not None and (left != taken or old != new):
         size = item_size(new)
-        work.execute(
-            f"INSERT OR REPLACE INTO {shape.sql} VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - as above
-            *taken,
-            *place,
-            size,
-            text if shape.projected is None else encode_body(new),
-        )
-        units[name] += write_units(size)
+        db.execute(shape.put, *taken, *place, size, encode_body(new))
+        units += write_units(size)
+    return units
 
 
-def _entry(shape: Shape, item: Item | None) -> Item | None:
-    """What an index has of an item."""
-    if item is None or shape.projected is None:
-        return item
-    return {name: value for name, value in item.items() if name in shape.projected}
+def _entry(shape: Shape, item: Item | None) -> tuple[Place | None, Item]:
+    """Where an item stands in an index, and what the index has of it."""
+    if item is None:
+        return None, {}
+    if shape.projected is None:
+        return shape.place_of(item), item
+    return shape.place_of(item), {name: value for name, value in item.items() if name in shape.projected}
 
 
-def fill(work: Work, layout: Layout, shape: Shape) -> None:
+def fill(db: Database, layout: Layout, shape: Shape) -> None:
     """Store the entries of a new index."""
-    rows = work.execute(f"SELECT h, r, item FROM {layout.base.sql}").fetchall()  # noqa: S608 - as above
+    rows = db.execute(f"SELECT h, r, item FROM {layout.base.sql}").fetchall()  # noqa: S608 - a name that was checked
     for partition, sort, text in rows:
-        _store_entry(work, shape, (partition, sort), text, before=None, after=item_of(text), units=Counter())
-
-
-def _consumed(request: Mapping[str, Any], table: str, units: _Units, factor: int = 1) -> dict[str, Any]:
-    indexes = {name: float(count) for name, count in units.items() if name[1]}
-    return consumed(request, table, float(units["", ""] * factor), indexes)
-
-
-def _all_consumed(request: Mapping[str, Any], units: Mapping[str, _Units], factor: int = 1) -> dict[str, Any]:
-    capacity = [
-        each for table, sum_ in units.items() for each in _consumed(request, table, sum_, factor).values()
-    ]
-    return {"ConsumedCapacity": capacity} if capacity else {}
+        _store_entry(db, shape, (partition, sort), (None, item_of(text)))
 
 
 # -- several items -----------------------------------------------------------------------------------------------------
 
 
-def batch_write_item(work: Work, request: Mapping[str, Any]) -> Reply:
+@operation("RequestItems", _MANY, writes=True)
+def batch_write_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a BatchWriteItem."""
-    writes = [
-        (table, *next(iter(write.items())))
-        for table, each in request["RequestItems"].items()
-        for write in each
-    ]
-    if not 1 <= len(writes) <= BATCH_WRITE_LIMIT:
-        raise out_of_bounds("requestItems", 1, BATCH_WRITE_LIMIT)
+    kinds: dict[str, Kind] = {"PutRequest": "Put", "DeleteRequest": "Delete"}
+    tables = request["RequestItems"].items()
+    writes = [(table, *next(iter(write.items()))) for table, each in tables for write in each]
+    check_length("requestItems", len(writes), BATCH_WRITE_LIMIT)
     if len(encode_body(request)) > REQUEST_LIMIT:
         raise invalid("Request size exceeded the limit of 16 MB")
     actions = []
     for table, kind, write in writes:
-        if kind not in ("PutRequest", "DeleteRequest"):
+        if kind not in kinds:
             raise not_in_engine(f"the request {kind} of BatchWriteItem")
-        put: Kind = "Put" if kind == "PutRequest" else "Delete"
-        actions.append(prepared(work, put, {"TableName": table, **write}))
-    if len({(action.layout.name, _place_of(action)) for action in actions}) < len(actions):
+        actions.append(_prepared(db, kinds[kind], {"TableName": table, **write}))
+    if len({(action.layout.name, action.located) for action in actions}) < len(actions):
         raise invalid("Provided list of item keys contains duplicates")
-    units: dict[str, _Units] = {}
+    units: Units = defaultdict(float)
     for action in actions:
-        place = _place_of(action)
-        before = _stored(work, action.layout.base, place)
-        used = store(work, action.layout, place, before=before, after=action.result(before))
-        units.setdefault(action.layout.name, Counter()).update(used)
-    return {"UnprocessedItems": {}, **_all_consumed(request, units)}
+        _add(units, _store(db, action, *action.outcome(db)))
+    return {"UnprocessedItems": {}, **consumed(request, units, listed=True)}
 
 
-def transact_write_items(work: Work, request: Mapping[str, Any]) -> Reply:
+def _add(units: Units, more: Units, factor: int = 1) -> None:
+    for (table, kind, index), count in more.items():
+        units[table, kind, index] += count if kind else factor * count
+
+
+@operation("TransactItems", f"ClientRequestToken {_MANY}", writes=True)
+def transact_write_items(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a TransactWriteItems."""
     parts = [next(iter(each.items())) for each in request["TransactItems"]]
-    if not 1 <= len(parts) <= ACTION_LIMIT:
-        raise out_of_bounds("transactItems", 1, ACTION_LIMIT)
+    check_length("transactItems", len(parts), ACTION_LIMIT)
     token, body = request.get("ClientRequestToken"), encode_body(request)
     if len(body) > TRANSACTION_LIMIT:
         _check_sent([part for _, part in parts])
-    actions = [prepared(work, kind, part) for kind, part in parts]
-    if token is not None and _was_made(work, token, body):
+    actions = [_prepared(db, kind, part) for kind, part in parts]
+    if token is not None and not _is_new(db, token, body):
         return {}
-    _check_actions(actions)
-    outcomes = _outcomes(work, actions)
-    units: dict[str, _Units] = {}
-    for action, (before, after) in zip(actions, outcomes, strict=True):
-        used = store(work, action.layout, _place_of(action), before=before, after=after)
-        units.setdefault(action.layout.name, Counter()).update(used)
-    if token is not None:
-        work.execute('INSERT OR REPLACE INTO ":tokens" VALUES (?, ?, ?)', token, work.now(), body)
-    return _all_consumed(request, units, 2)
-
-
-def _check_actions(actions: Sequence[Action]) -> None:
-    check_distinct([(action.layout.name, action.place or repr(action.given)) for action in actions])
+    check_distinct([(action.layout.name, action.place or repr(action.item)) for action in actions])
     for position, action in enumerate(actions):
         if action.problem:
             raise cancelled(len(actions), {position: Reason("ValidationError", action.problem)})
+    units: Units = defaultdict(float)
+    for action, outcome in zip(actions, _outcomes(db, actions), strict=True):
+        _add(units, _store(db, action, *outcome), 2)
+    return consumed(request, units, listed=True)
 
 
 def _check_sent(parts: Sequence[Mapping[str, Any]]) -> None:
@@ -312,34 +278,39 @@ def _check_sent(parts: Sequence[Mapping[str, Any]]) -> None:
         raise invalid("Collection size of all items in the transaction request cannot exceed 4 MB")
 
 
-def _was_made(work: Work, token: str, body: bytes) -> bool:
-    """Whether a request with this token succeeded in the last ten minutes. Raises Refusal if it was another one."""
-    if not 1 <= len(token) <= _MOST_TOKEN:
-        raise out_of_bounds("clientRequestToken", 1, _MOST_TOKEN)
-    work.execute('DELETE FROM ":tokens" WHERE at <= ?', work.now() - TOKEN_SECONDS)
-    row = work.execute('SELECT body FROM ":tokens" WHERE token = ?', token).fetchone()
-    if row is not None and row[0] != body:
-        raise Refusal(
-            "IdempotentParameterMismatchException",
-            "The request uses the same client token as a previous, non-identical request",
-        )
-    return row is not None
+def _is_new(db: Database, token: str, body: bytes) -> bool:
+    """Store a token. False: a request with it succeeded in the last ten minutes. Raises Refusal if that was another."""
+    check_length("clientRequestToken", len(token), _MOST_TOKEN)
+    now = db.now()
+    put = db.execute('INSERT OR IGNORE INTO ":tokens" VALUES (?, ?, ?)', token, now, body)
+    if put.rowcount == 0:
+        at, earlier = db.execute('SELECT at, body FROM ":tokens" WHERE token = ?', token).fetchone()
+        if at > now - _SECONDS:
+            if earlier == body:
+                return False
+            raise Refusal(
+                "IdempotentParameterMismatchException",
+                "The request uses the same client token as a previous, non-identical request",
+            )
+        db.execute('UPDATE ":tokens" SET at = ?, body = ? WHERE token = ?', now, body, token)
+    elif (put.lastrowid or 0) % _MOST_TOKENS == 0:
+        db.execute('DELETE FROM ":tokens" WHERE at <= ?', now - _SECONDS)
+    return True
 
 
-def _outcomes(work: Work, actions: Sequence[Action]) -> list[tuple[Item | None, Item | None]]:
+def _outcomes(db: Database, actions: Sequence[_Action]) -> list[tuple[_Side, _Side]]:
     """Each item before and after. Raises Refusal if a condition does not hold, or an update cannot be made."""
     reasons: dict[int, Reason] = {}
-    outcomes: list[tuple[Item | None, Item | None]] = []
+    outcomes: list[tuple[_Side, _Side]] = []
     for position, action in enumerate(actions):
-        before = _stored(work, action.layout.base, _place_of(action))
-        if not action.holds_for(before):
-            item = before if action.shows_item else None
-            reasons[position] = Reason("ConditionalCheckFailed", _FAILED, item)
-            continue
         try:
-            outcomes.append((before, action.result(before)))
+            outcomes.append(action.outcome(db))
         except InvalidAction as problem:
             reasons[position] = Reason("ValidationError", str(problem))
+        except Refusal as refusal:
+            if refusal.code != _FAILED:
+                raise
+            reasons[position] = Reason("ConditionalCheckFailed", refusal.message, refusal.item)
     if reasons:
         raise cancelled(len(actions), reasons)
     return outcomes
