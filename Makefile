@@ -144,8 +144,7 @@ torture-changes: .venv/.dev .venv-ministack/.installed
 # Long runs are expected here, so do not dump tracebacks of them.
 fuzz: .venv/.dev
 	HYPOTHESIS_PROFILE=fuzz FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -o faulthandler_timeout=0 \
-		tests/fuzz tests/faults/test_endings_in_worlds.py \
-		tests/story/test_state_machine.py tests/story/test_aggregates_machine.py $(FUZZ_ARGS)
+		tests/fuzz tests/world tests/faults/test_endings_in_worlds.py $(FUZZ_ARGS)
 
 mutate: .venv-mutation/.installed
 	.venv-mutation/bin/mutmut run $(MUTATE_ARGS)

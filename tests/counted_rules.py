@@ -45,4 +45,5 @@ def run_counted(machine: type[CountingMachine], settings: settings, *, chance: i
 
 def check_made(made: Counter[str], refused: Counter[str], chance: int = 20) -> None:
     """Fails if something was refused often and never made. A few refusals may be chance."""
-    assert [name for name, count in refused.items() if count >= chance and not made[name]] == []
+    never = [name for name, count in refused.items() if count >= chance and not made[name]]
+    assert not never, f"refused and never made: {never}"

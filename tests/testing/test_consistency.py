@@ -1,22 +1,16 @@
-"""Whole tables are read and judged, by sessions of both kinds; what random work leaves passes."""
+"""Whole tables are read and judged, by sessions of both kinds."""
 
 import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import invariant
 
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import TableNotFound
 from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import assert_consistent, assert_consistent_async
 from dynaorm.transport.threaded import ThreadedTransport
-from tests.counted_rules import run_counted
 from tests.flow.integrity.damaged import Room, User, app
-from tests.memory import MEMORY
-from tests.story.machine_model import app as machine_table
-from tests.story.test_state_machine import Machine
 
 
 @pytest.fixture
@@ -58,18 +52,3 @@ def test_a_table_that_is_asked_for_must_exist_and_its_relatives_need_not(engine:
     with pytest.raises(TableNotFound):
         assert_consistent(session, Room)
     assert_consistent(session, app)
-
-
-def test_whatever_is_done_in_whatever_order_leaves_what_is_consistent(moto_transport: Transport) -> None:
-    with MEMORY.empty():
-        Session(transport=moto_transport).create_table(machine_table)
-
-        class Checked(Machine):
-            def __init__(self) -> None:
-                super().__init__(moto_transport)
-
-            @invariant()
-            def what_is_stored_is_consistent(self) -> None:
-                assert_consistent(self.calm, machine_table)
-
-        run_counted(Checked, settings(max_examples=settings().max_examples // 16, stateful_step_count=20))
