@@ -1,8 +1,9 @@
 from dynaorm.entity.base import Entity as Entity
 from dynaorm.entity.base import detached as detached
+from dynaorm.entity.classify import entity_of as entity_of
 from dynaorm.entity.codec.json import AnyValue as AnyValue
 from dynaorm.entity.key import Key as Key
-from dynaorm.entity.mapping.aggregate import Aggregate as Aggregate
+from dynaorm.entity.mapping.declared_parts import Aggregate as Aggregate
 from dynaorm.entity.marker import Attribute as Attribute
 from dynaorm.entity.marker import Computed as Computed
 from dynaorm.entity.marker import CreatedAt as CreatedAt
@@ -16,7 +17,6 @@ from dynaorm.entity.marker import Vector as Vector
 from dynaorm.entity.marker import Versioned as Versioned
 from dynaorm.entity.revision import NumberRevision as NumberRevision
 from dynaorm.entity.state import LOADING as LOADING
-from dynaorm.entity.stored_entity import entity_of as entity_of
 from dynaorm.entity.table import BinaryKey as BinaryKey
 from dynaorm.entity.table import GlobalIndex as GlobalIndex
 from dynaorm.entity.table import Index as Index

@@ -21,11 +21,11 @@ from dynaorm.entity.table import Table, table_namer
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.judge import KINDS
 from dynaorm.flow.integrity.scope import Scope
+from dynaorm.plan.derived_kinds import DERIVED_KINDS, reason_to_read
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, reason_to_read
-from dynaorm.plan.kinds.own_item import OWN_ITEM
-from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
+from dynaorm.plan.own_item import OWN_ITEM
 from dynaorm.plan.plan import Kind, Operations
+from dynaorm.plan.token import TOKEN_ITEMS
 
 __all__ = ["iam_policy"]
 

@@ -16,8 +16,7 @@ from hypothesis import Phase, settings
 
 from dynaorm import Session
 from dynaorm.testing import FakeClock, FaultyTransport, tables_of
-from dynaorm.testing.endpoint import transport_to
-from dynaorm.testing.ministack import Ministack, find_ministack
+from dynaorm.testing.ministack import Ministack, find_ministack, transport_to
 from dynaorm.transport import Call, Transport
 from tests.memory import MEMORY
 from tests.raw_tables import PlainClient, aws_client

@@ -18,7 +18,7 @@ from dynaorm.streams import handler
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.transports import ScriptedTransport
 from dynaorm.transport import PynamoTransport
-from dynaorm.transport.direct.transport import DirectTransport
+from dynaorm.transport.direct import DirectTransport
 
 app = Table("argument-app")
 

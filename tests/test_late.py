@@ -94,7 +94,7 @@ import sys
 from dynaorm import Entity, Key, Session, Table
 from dynaorm.transport import DirectTransport
 Session(transport=DirectTransport(region="us-east-1"))
-late = ["dynaorm.entity.declare.entity", "dynaorm.entity.mapping.mapping", "dynaorm.flow.get", "logging"]
+late = ["dynaorm.entity.declare.entity", "dynaorm.entity.mapping.mapping", "dynaorm.flow.entity", "logging"]
 print([name for name in late if name in sys.modules])
 class User(Entity, table=Table("late-app"), pk="USER#{name}", sk="U"):
     name: str

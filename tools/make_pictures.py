@@ -19,8 +19,7 @@ from unittest import mock
 from dynaorm import Session, Table
 from dynaorm.description import classify, describe, samples
 from dynaorm.layout.markdown import render_markdown, render_mermaid
-from dynaorm.layout.svg import render_svg
-from dynaorm.layout.text import render_text
+from dynaorm.layout.text import render_svg, render_text
 from dynaorm.layout.view import view_of
 from dynaorm.testing import strict_moto
 from dynaorm.transport import Call

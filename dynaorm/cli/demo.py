@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 import click
@@ -13,7 +14,7 @@ from dynaorm.cli.terminal import WIDTH, is_terminal, width_of_lines, wrapped, wr
 from dynaorm.description.entry import classify
 from dynaorm.description.tables import describe
 from dynaorm.entity.base import Entity
-from dynaorm.entity.mapping.aggregate import Aggregate
+from dynaorm.entity.mapping.declared_parts import Aggregate
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
@@ -147,3 +148,17 @@ def _total(stage: _Stage) -> None:
     stage.show("Project", "Ticket")
     stage.run('session.update(second, F.status.set("closed"))')
     stage.show("Project", "Ticket")
+
+
+# The command ``guide``: everything that a class can declare and a session can do, on a few pages.
+
+
+@command
+def guide() -> None:
+    """Print everything that a class can declare and a session can do, on a few pages.
+
+    It is Markdown, for people and for coding assistants.
+
+    Example: dynaorm guide | less
+    """
+    write_line((files("dynaorm") / "guide.md").read_text("utf-8").removesuffix("\n"))

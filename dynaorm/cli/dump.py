@@ -20,10 +20,9 @@ from dynaorm.cli.frame import (
     command,
 )
 from dynaorm.cli.query import DecodeErrors
-from dynaorm.cli.run import CommandRun
 from dynaorm.cli.target import load_table, tell_of_empty
 from dynaorm.cli.terminal import CLEAN, FOUND, is_terminal
-from dynaorm.cli.verify import FindingsRun, Rate, Segments
+from dynaorm.cli.verify import CommandRun, FindingsRun, Rate, Segments
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted

@@ -51,8 +51,7 @@ from dynaorm.integrity.run import table_locations, table_pages
 from dynaorm.layout.document import to_json
 from dynaorm.layout.html_page import ItemSource, render_html
 from dynaorm.layout.markdown import render_markdown, render_mermaid
-from dynaorm.layout.svg import render_svg
-from dynaorm.layout.text import render_text
+from dynaorm.layout.text import render_svg, render_text
 from dynaorm.layout.view import view_of
 from dynaorm.layout.without_values import anonymize
 from dynaorm.record import record

@@ -21,15 +21,14 @@ from dynaorm.description.entry import Entry, classify
 from dynaorm.description.factory import FAR, built, choices, counted_for, problems_in, type_of_field
 from dynaorm.description.tables_in_memory import TablesInMemory
 from dynaorm.entity.base import detached
-from dynaorm.entity.classify import NotAnEntity, class_of
+from dynaorm.entity.classify import NotAnEntity, checked_item, class_of, entity_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.stored_entity import checked_item, entity_of
 from dynaorm.entity.table import Table, check_table
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import AlreadyExists, DynaormError, EntityNotFound, UniqueViolation, UsageError
 from dynaorm.failure import message_of, shown, suggestion
-from dynaorm.flow.lines import entity_from_json
+from dynaorm.flow.dump_and_load import entity_from_json
 from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, IsIn, Or, SizeOf
 from dynaorm.plan.inspection import item_of
 from dynaorm.plan.intent import Save

@@ -13,10 +13,10 @@ from dynaorm.late import late
 if TYPE_CHECKING:
     from dynaorm.embedded import engine as engines
     from dynaorm.embedded.engine import Engine
-    from dynaorm.transport import threaded
+    from dynaorm.transport import asynchronous
 else:
     # Every session asks whether its endpoint is one of these.
-    late(globals(), engines="dynaorm.embedded.engine", threaded="dynaorm.transport.threaded")
+    late(globals(), engines="dynaorm.embedded.engine", asynchronous="dynaorm.transport.asynchronous")
 
 IN_MEMORY: Final = "memory:"
 IN_PROCESS: Final = (IN_MEMORY, "sqlite:")
@@ -45,10 +45,10 @@ def engine_at(endpoint: str) -> Engine:
         return _shared.setdefault(name, engines.Engine())
 
 
-def async_engine_at(endpoint: str) -> AsyncEngine | threaded.ThreadedTransport:
+def async_engine_at(endpoint: str) -> AsyncEngine | asynchronous.ThreadedTransport:
     """The same for an asynchronous session. What may wait for another process waits in a thread."""
     engine = engine_at(endpoint)
-    return threaded.ThreadedTransport(engine) if endpoint.startswith("sqlite:") else AsyncEngine(engine)
+    return asynchronous.ThreadedTransport(engine) if endpoint.startswith("sqlite:") else AsyncEngine(engine)
 
 
 class AsyncEngine:

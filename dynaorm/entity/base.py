@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
 
-from dynaorm.entity.declare.options import OPTIONS, declared_options, misnamed, options_of
+from dynaorm.entity.declare.draft import OPTIONS, declared_options, misnamed, options_of
 from dynaorm.entity.state import SLOT, carried_by, put_values, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField, UsageError

@@ -14,8 +14,8 @@ from dynaorm.item.value import AttributeValue, Item
 #         item also says in which table the owner is.
 # Rule 3. An owner that does not say so may be in any of the tables: other programs write such.
 #
-# Its key is made in ``entity/mapping/constraint.py``. When it is written, and under which condition, is decided in
-# ``plan/kinds/guards.py``.
+# Its key is made in ``entity/mapping/declared_parts.py``. When it is written, and under which condition, is decided in
+# ``plan/guards.py``.
 
 
 OWNER: Final = "owner"
@@ -74,8 +74,8 @@ def without_table(owner: Item) -> Item:
 # The key is ``#token#<token>``, in the sort key, too, where the table has one. No guard item can have this key,
 # because its key begins with the name of a constraint, which is not empty and contains no ``#``.
 #
-# What ``BLOCK`` says of the block, and how another one is compared with it, is decided in ``plan/same_block.py``;
-# when the item is written, in ``plan/kinds/token_item.py``.
+# What ``BLOCK`` says of the block, and how another one is compared with it, is decided in ``plan/token.py``;
+# when the item is written, in ``plan/token.py``.
 
 
 TOKEN_PREFIX: Final = "#token#"

@@ -14,8 +14,7 @@ from dynaorm.entity.codec.value import NULL, TEXT, Member, optional, scalar_code
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import values_in
-from dynaorm.entity.mapping.validate import validated_field
+from dynaorm.entity.mapping.validate import validated_field, values_in
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.condition import Condition, LocalCondition, paths_of, with_more

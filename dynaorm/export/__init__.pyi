@@ -1,3 +1,3 @@
-from dynaorm.export.cloud_formation import cloudformation as cloudformation
-from dynaorm.export.cloud_formation import stages as stages
-from dynaorm.export.terraform_json import terraform as terraform
+from dynaorm.export.templates import cloudformation as cloudformation
+from dynaorm.export.templates import stages as stages
+from dynaorm.export.templates import terraform as terraform

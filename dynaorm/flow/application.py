@@ -24,7 +24,7 @@ from dynaorm.flow.integrity.finding import RepairResult
 from dynaorm.flow.read import answered, error_of_refusal
 from dynaorm.flow.table_definition import INDEXES, Difference, TableStep, changed_indexes
 from dynaorm.flow.tables import LiveTable, TableLocation, call_of, live_table, location_of
-from dynaorm.plan.kinds.derived_kinds import has_derived
+from dynaorm.plan.derived_kinds import has_derived
 from dynaorm.record import record, replace
 
 WAIT: Final = 86400.0

@@ -18,8 +18,7 @@ from dynaorm.entity.table import Ident, contents_of
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.call import Context, Flow, gather
-from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, get_items_at_once
-from dynaorm.flow.target import target_of
+from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, get_items_at_once, target_of
 from dynaorm.flow.windows import CONCURRENCY, check_many, windows
 from dynaorm.item.value import Item
 

@@ -37,9 +37,9 @@ from dynaorm.plan.intent import (
     UnitOfWork,
     target_of_intent,
 )
-from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Effect, NeedsReplan, Plan, Planned
-from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, revision_in, token_item_of
+from dynaorm.plan.token import TokenMatch, compare, effects_of_repeat, revision_in, token_item_of
 from dynaorm.record import replace
 
 # A block that runs again under its token: whether an equal one was applied before.

@@ -12,8 +12,7 @@ from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.commit import commit
-from dynaorm.flow.read import load
-from dynaorm.flow.target import target_of
+from dynaorm.flow.read import load, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.item.value import Item

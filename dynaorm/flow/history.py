@@ -34,14 +34,15 @@ from dynaorm.flow.commit import commit, settle, unit_of_work
 from dynaorm.flow.entity import replace_state
 from dynaorm.flow.read import (
     BATCH_GET_LIMIT,
+    Target,
     answered,
     check_keys,
     error_of_refusal,
     get_item,
     get_items,
     repeat,
+    target_of,
 )
-from dynaorm.flow.target import Target, target_of
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
 from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, equals, missing, render
@@ -49,10 +50,10 @@ from dynaorm.item.path import Path, Placeholders
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import AttributeValue, Item, same_items
 from dynaorm.plan.intent import NEVER_EXPIRED, Reads, Save
-from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
-from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose, version_key
+from dynaorm.plan.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Basis, Plan, Planned
 from dynaorm.plan.stored import refuse_other_revision, standing, writable_state
+from dynaorm.plan.versions import VERSIONS, VersionPurpose, version_key
 from dynaorm.record import replace
 
 

@@ -31,9 +31,9 @@ from dynaorm.item.path import value_at
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same, same_items
 from dynaorm.plan.compiler import TYPE_MISMATCH_MESSAGES, Committed, verdict
-from dynaorm.plan.kinds.required import is_as_expected
+from dynaorm.plan.own_item import is_as_expected
 from dynaorm.plan.plan import FAILED, Effect, FailedAction, NeedsReplan, Plan, Planned, take_returned
-from dynaorm.plan.same_block import TokenMatch, compare, revision_in
+from dynaorm.plan.token import TokenMatch, compare, revision_in
 from dynaorm.record import record, replace
 
 _MATCHES: Final = {

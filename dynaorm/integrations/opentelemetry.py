@@ -16,10 +16,9 @@ from dynaorm.argument import check_kind
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Flow, Reply
 from dynaorm.session._async.session import AsyncSession
-from dynaorm.session.attempt import Attempt
-from dynaorm.session.observed import observe
+from dynaorm.session.attempt import Attempt, observe
+from dynaorm.session.deadline import FlowWatch, Listener
 from dynaorm.session.session import Session
-from dynaorm.session.watch import FlowWatch, Listener
 from dynaorm.transport.settings import Endpoint
 
 try:

@@ -3,7 +3,7 @@ from dynaorm.layout.html_page import ItemSource as ItemSource
 from dynaorm.layout.html_page import render_html as render_html
 from dynaorm.layout.markdown import render_markdown as render_markdown
 from dynaorm.layout.markdown import render_mermaid as render_mermaid
-from dynaorm.layout.svg import render_svg as render_svg
+from dynaorm.layout.text import render_svg as render_svg
 from dynaorm.layout.text import render_text as render_text
 from dynaorm.layout.view import TableView as TableView
 from dynaorm.layout.view import view_of as view_of

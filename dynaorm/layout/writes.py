@@ -18,8 +18,8 @@ from dynaorm.failure import texts_of
 from dynaorm.item.text import key_text, printable
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.guards import GUARDS
 from dynaorm.plan.intent import NOTHING_READ, Deletion, Intent, Save, UnitOfWork
-from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.plan import Plan, Planned, verb_of
 from dynaorm.record import record
 

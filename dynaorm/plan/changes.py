@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.declare.catalog import has_expired, stored_class
-from dynaorm.entity.foreign_item import not_found
-from dynaorm.entity.key import Key, no_class, stored_key
+from dynaorm.entity.key import Key, no_class, not_found, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import resolve_condition
@@ -23,6 +22,7 @@ from dynaorm.item.condition import Condition, all_of, exists, has_local_conditio
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same_items
+from dynaorm.plan.derived_kinds import DERIVED_KINDS, has_derived, reason_to_read
 from dynaorm.plan.edit import changes_beside, created, created_if_valid, edited_image, validate_changes
 from dynaorm.plan.intent import (
     NEVER_EXPIRED,
@@ -39,7 +39,6 @@ from dynaorm.plan.intent import (
     condition_of,
     target_of_intent,
 )
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, has_derived, reason_to_read
 from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,

@@ -26,9 +26,9 @@ from dynaorm.errors import (
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import ItemIntents, item_change_of
+from dynaorm.plan.derived_kinds import derived_actions
 from dynaorm.plan.intent import Deletion, Reads, UnitOfWork
-from dynaorm.plan.kinds.derived_kinds import derived_actions
-from dynaorm.plan.kinds.own_item import final_item, own_action
+from dynaorm.plan.own_item import final_item, own_action
 from dynaorm.plan.plan import (
     FAILED,
     Effect,
@@ -40,9 +40,9 @@ from dynaorm.plan.plan import (
     check_limits,
     effects_of,
 )
-from dynaorm.plan.same_block import token_item_of
 from dynaorm.plan.stored import ItemChange, ItemUpdate, StoredItem
 from dynaorm.plan.targets import additions, with_additions
+from dynaorm.plan.token import token_item_of
 from dynaorm.plan.values import apply_field_changes, changes_of
 from dynaorm.record import record
 

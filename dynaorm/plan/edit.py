@@ -14,19 +14,19 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, merge
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.derive import is_index_key
-from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import (
     Validated,
     refuse_iterators,
     validated,
     validated_field,
     validated_part,
+    values_in,
     with_made_values,
     with_stored_defaults,
 )
+from dynaorm.entity.mapping.validation_rules import is_equal
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError

@@ -14,9 +14,9 @@ from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import item_change_of, merge_intents
+from dynaorm.plan.derived_kinds import reason_to_read
 from dynaorm.plan.intent import NEVER_EXPIRED, NOTHING_READ, Save, UnitOfWork
-from dynaorm.plan.kinds.derived_kinds import reason_to_read
-from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Effect, Plan, Planned
 from dynaorm.plan.stored import ItemInsert, ItemUpdate
 from dynaorm.plan.values import new_image, unsaved_changes, whole_values

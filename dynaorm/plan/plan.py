@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.key import Key, key_texts, stored_key
 from dynaorm.entity.key_part import KeyPart
-from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validation_rules import is_equal
 from dynaorm.entity.state import (
     Loaded,
     PendingWrite,

@@ -20,12 +20,10 @@ from dynaorm.item.action import Update
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, exists, missing
 from dynaorm.item.value import EXACT, same
 from dynaorm.plan.changes import ItemIntents
+from dynaorm.plan.derived import before_and_after, derived_items
+from dynaorm.plan.derived_kinds import create_from_key
 from dynaorm.plan.edit import refuse_maintained
 from dynaorm.plan.intent import UNREAD, AsRead, Reads, UnitOfWork, target_of_intent
-from dynaorm.plan.kinds.derived import before_and_after, derived_items
-from dynaorm.plan.kinds.new_target import create_from_key
-from dynaorm.plan.kinds.total_rules import TotalsAreZero, check_totals, restricting_totals, total_bounds
-from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
 from dynaorm.plan.plan import Basis, Planned
 from dynaorm.plan.stored import (
     ItemChange,
@@ -37,6 +35,18 @@ from dynaorm.plan.stored import (
     LoadedEntity,
     StoredItem,
     refuse_other_revision,
+)
+from dynaorm.plan.totals import (
+    NO_TOTAL,
+    TOTALS,
+    TotalDelta,
+    TotalPurpose,
+    TotalsAreZero,
+    check_totals,
+    is_target,
+    number_of_total,
+    restricting_totals,
+    total_bounds,
 )
 from dynaorm.record import replace
 

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.mapping.derive import index_keys
-from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import values_in
-from dynaorm.entity.mapping.validate import Validated, unchanged, untouched_defaults, validated
+from dynaorm.entity.mapping.validate import Validated, unchanged, untouched_defaults, validated, values_in
+from dynaorm.entity.mapping.validation_rules import is_equal
 from dynaorm.entity.state import Loaded, drop_cached, state_of
 from dynaorm.errors import InvalidValue, UnknownField
 from dynaorm.item.update import Change, Remove, SetTo

@@ -14,19 +14,21 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from dynaorm.entity.mapping.declared_parts import IndexPlaces
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident
 from dynaorm.entity.template import KeyValueError
-from dynaorm.item.condition import UnknownAttribute
+from dynaorm.item.condition import (
+    UnknownAttribute,
+)
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.derived import DerivedKind, EntitySide
+from dynaorm.plan.derived_kinds import DERIVED_KINDS, holds_derived
 from dynaorm.plan.edit import in_their_indexes, stored_changes
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, holds_derived
 from dynaorm.plan.rule_conditions import bounds_of
 from dynaorm.plan.stored import ItemEdit, KnownEntity, check_in_every, known_by_key
 from dynaorm.plan.values import new_image

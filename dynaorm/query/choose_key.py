@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from dynaorm.entity.declare.catalog import cached_per_table
-from dynaorm.entity.mapping.part import attributes_of
+from dynaorm.entity.mapping.validate import attributes_of
 from dynaorm.entity.reader import ReplyReader
 from dynaorm.entity.table import Table
 from dynaorm.errors import InvalidValue, UsageError

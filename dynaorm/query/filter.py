@@ -6,7 +6,7 @@ from typing import Final
 
 from dynaorm.entity.declare.catalog import catalog_of, names_of, not_of_others
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import attributes_of, values_in
+from dynaorm.entity.mapping.validate import attributes_of, values_in
 from dynaorm.entity.resolve import resolve_condition
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (

@@ -14,11 +14,10 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from dynaorm.entity.key_part import KeyPart
+from dynaorm.entity.mapping.declared_parts import IndexMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import values_in
-from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.entity.mapping.validate import fitted, validated_field
+from dynaorm.entity.mapping.validate import fitted, validated_field, values_in
 from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import attributes_of, values_in
+from dynaorm.entity.mapping.validate import attributes_of, values_in
 from dynaorm.failure import MASK
 from dynaorm.item.value import Item
 from dynaorm.query.filter import mappings_of

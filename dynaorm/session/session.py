@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from dynaorm.entity.table import IndexOf, Table
     from dynaorm.entity.version import Version
     from dynaorm.flow import (
-        bulk_load,
         bulk_read,
         bulk_write,
         commit,
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
     )
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
-    from dynaorm.flow import get_by as lookups
-    from dynaorm.flow import target as targets
+    from dynaorm.flow import read as reads
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
@@ -51,18 +49,16 @@ if TYPE_CHECKING:
     from dynaorm.session import query as queries
     from dynaorm.session import search as searches
     from dynaorm.session import transaction as block
-    from dynaorm.session.watch import FlowWatch, OnAttempt
+    from dynaorm.session.deadline import FlowWatch, OnAttempt
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
         block="dynaorm.session.transaction",
-        bulk_load="dynaorm.flow.bulk_load",
         bulk_read="dynaorm.flow.bulk_read",
         bulk_write="dynaorm.flow.bulk_write",
         commit="dynaorm.flow.commit",
         gets="dynaorm.flow.get",
-        lookups="dynaorm.flow.get_by",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         mappings="dynaorm.entity.mapping.mapping",
@@ -71,7 +67,7 @@ else:
         query_spec="dynaorm.query.query_spec",
         search_spec="dynaorm.query.search_spec",
         searches="dynaorm.session.search",
-        targets="dynaorm.flow.target",
+        reads="dynaorm.flow.read",
         verbs="dynaorm.flow.entity",
         write="dynaorm.flow.write",
     )
@@ -330,7 +326,7 @@ class Session(NotPicklable):
             >>> session.get_by(User, email="liz@x.com")
             User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
-        return self._run("get_by", lookups.get_by(mappings.mapping_of(entity), fields, self._context))
+        return self._run("get_by", gets.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -635,7 +631,7 @@ class Session(NotPicklable):
             >>> session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits < 10)
             User(user_id='1', email='liz@x.com', name='Liz', visits=1)
         """
-        targets.key_or_object("update", target, _fields)
+        reads.key_or_object("update", target, _fields)
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
@@ -674,7 +670,7 @@ class Session(NotPicklable):
             >>> session.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
             Ticket(project='p1', number=3, status='new')
         """
-        targets.key_or_object("upsert", target, _fields)
+        reads.key_or_object("upsert", target, _fields)
         edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
         found: E = self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
         return found
@@ -848,7 +844,7 @@ class Session(NotPicklable):
             True
         """
         check_flag("returning={}", returning)
-        named = targets.key_or_object("delete", target, fields, by_fields=True)
+        named = reads.key_or_object("delete", target, fields, by_fields=True)
         removal = intent.Deletion(named, block.checked_condition(named, condition), returning)
         return self._write("delete", verbs.delete(removal, self._context, exactly_once=exactly_once))
 
@@ -954,7 +950,7 @@ class Session(NotPicklable):
             >>> session.bulk_load(Ticket(project="p9", number=number) for number in range(100))
             100
         """
-        flow = bulk_load.bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
         return self._write("bulk_load", flow)
 
     # -- transactions ----------------------------------------------------------------------------------------------
@@ -1137,11 +1133,11 @@ class Session(NotPicklable):
             [2, 1]
         """
         # This method is no generator, so that the call itself raises NotVersioned, not the first iteration.
-        named = targets.target_of(target)
+        named = reads.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
 
-    def _history(self, target: targets.Target) -> Iterator[Version[Any]]:
+    def _history(self, target: reads.Target) -> Iterator[Version[Any]]:
         target, upper = self._run("history", history.beginning(target, self._context))
         while upper > 0:
             versions, upper = self._run("history", history.page(target, upper, self._context))

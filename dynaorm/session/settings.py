@@ -14,19 +14,19 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted, shown
 from dynaorm.flow.call import WINDOW_SECONDS, AsyncTransport, Clock, Context, Retry, Transport
 from dynaorm.late import late
-from dynaorm.session.watch import FlowWatch, Watch
+from dynaorm.session.deadline import FlowWatch, Watch
 from dynaorm.transport.clock import SystemClock
 
 if TYPE_CHECKING:
     from dynaorm.session import deadline
-    from dynaorm.session.watch import OnAttempt
-    from dynaorm.transport import async_default as async_defaults
+    from dynaorm.session.deadline import OnAttempt
+    from dynaorm.transport import asynchronous as async_defaults
     from dynaorm.transport import default as defaults
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
-        async_defaults="dynaorm.transport.async_default",
+        async_defaults="dynaorm.transport.asynchronous",
         deadline="dynaorm.session.deadline",
         defaults="dynaorm.transport.default",
     )

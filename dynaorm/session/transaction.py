@@ -24,7 +24,7 @@ from dynaorm.errors import (
 from dynaorm.failure import shown
 from dynaorm.flow.call import Context, Flow, Pause
 from dynaorm.flow.entity import edit_of, touch_of, upsert_of
-from dynaorm.flow.target import key_or_object, target_of
+from dynaorm.flow.read import key_or_object, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change

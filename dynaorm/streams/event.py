@@ -21,7 +21,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, cast
 
-from dynaorm.entity.stored_entity import checked_item
+from dynaorm.entity.classify import checked_item
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.item.value import Item

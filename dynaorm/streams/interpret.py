@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from dynaorm.argument import check_flag
-from dynaorm.entity.classify import NotAnEntity, class_of
+from dynaorm.entity.classify import NotAnEntity, class_of, no_entity, shown_key
 from dynaorm.entity.declare.catalog import catalog_of, version_class
 from dynaorm.entity.key import Key, found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.stored_entity import no_entity, shown_key
 from dynaorm.entity.table import Table, table_namer
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import shown

@@ -1,11 +1,6 @@
 from dynaorm.description.factory import Factory as Factory
 from dynaorm.description.factory import factory as factory
 from dynaorm.testing.clock import FakeClock as FakeClock
-from dynaorm.testing.consistency import Broken as Broken
-from dynaorm.testing.consistency import Inconsistency as Inconsistency
-from dynaorm.testing.consistency import assert_consistent as assert_consistent
-from dynaorm.testing.consistency import assert_consistent_async as assert_consistent_async
-from dynaorm.testing.consistency import inconsistencies as inconsistencies
 from dynaorm.testing.faults import Fault as Fault
 from dynaorm.testing.faults import FaultyTransport as FaultyTransport
 from dynaorm.testing.faults import conflict as conflict
@@ -18,9 +13,14 @@ from dynaorm.testing.faults import throttle as throttle
 from dynaorm.testing.ministack import Ministack as Ministack
 from dynaorm.testing.moto_engine import strict_moto as strict_moto
 from dynaorm.testing.recorded_stream import stream_events as stream_events
-from dynaorm.testing.seeds import load_seeds as load_seeds
 from dynaorm.testing.snapshots import snapshot as snapshot
 from dynaorm.testing.store import Store as Store
 from dynaorm.testing.strategies import entities as entities
+from dynaorm.testing.tables import Broken as Broken
+from dynaorm.testing.tables import Inconsistency as Inconsistency
+from dynaorm.testing.tables import assert_consistent as assert_consistent
+from dynaorm.testing.tables import assert_consistent_async as assert_consistent_async
+from dynaorm.testing.tables import inconsistencies as inconsistencies
+from dynaorm.testing.tables import load_seeds as load_seeds
 from dynaorm.testing.tables import tables_of as tables_of
 from dynaorm.testing.transports import ScriptedTransport as ScriptedTransport

@@ -131,7 +131,7 @@ def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
 
         yield MotoTransport(region="us-east-1")
     else:
-        from dynaorm.testing.endpoint import transport_to
+        from dynaorm.testing.ministack import transport_to
 
         with closing(transport_to(dynaorm_endpoint)) as transport:
             yield transport

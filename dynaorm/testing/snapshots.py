@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
-from dynaorm.plan.kinds.guards import CLAIM_MARGIN
+from dynaorm.plan.guards import CLAIM_MARGIN
 from dynaorm.plan.plan import Plan
 
 EXPECTED: Final = "<expected revision>"

@@ -15,11 +15,10 @@ from dynaorm.layout.view import view_of
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
 from dynaorm.session.settings import check_transport, clock_of
-from dynaorm.testing.consistency import assert_consistent
 from dynaorm.testing.faults import FaultyTransport
-from dynaorm.testing.seeds import load_seeds
+from dynaorm.testing.tables import assert_consistent, load_seeds
 from dynaorm.testing.transports import WatchedTransport, Watcher
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 
 P = ParamSpec("P")
 S = TypeVar("S")

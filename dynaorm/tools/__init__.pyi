@@ -1,10 +1,10 @@
 from dynaorm.flow.application import Applied as Applied
 from dynaorm.flow.application import ApplyPlan as ApplyPlan
 from dynaorm.flow.application import ApplyProgress as ApplyProgress
-from dynaorm.flow.dump import DumpResult as DumpResult
+from dynaorm.flow.dump_and_load import DumpResult as DumpResult
+from dynaorm.flow.dump_and_load import LoadResult as LoadResult
 from dynaorm.flow.integrity.finding import Finding as Finding
 from dynaorm.flow.integrity.finding import RepairResult as RepairResult
-from dynaorm.flow.load import LoadResult as LoadResult
 from dynaorm.tools.table_tools import apply as apply
 from dynaorm.tools.table_tools import backfill as backfill
 from dynaorm.tools.table_tools import compare_table as compare_table

@@ -13,8 +13,7 @@ from typing import IO, Any, Final, Self, TypeAlias
 
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.flow.lines import joined
-from dynaorm.flow.load import LineLoad
+from dynaorm.flow.dump_and_load import LineLoad, joined
 
 Target: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 """A file to write lines to: its path, which is compressed if it ends with ``.gz``, or an open binary file."""

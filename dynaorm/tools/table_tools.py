@@ -28,16 +28,15 @@ if TYPE_CHECKING:
     from dynaorm.entity.key import Key
     from dynaorm.entity.table import Table
     from dynaorm.flow import application, history, stream, tables
-    from dynaorm.flow import dump as dumping
-    from dynaorm.flow import load as loading
-    from dynaorm.flow import target as targets
+    from dynaorm.flow import dump_and_load as dumping
+    from dynaorm.flow import dump_and_load as loading
+    from dynaorm.flow import read as targets
     from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
-    from dynaorm.flow.dump import DumpResult
+    from dynaorm.flow.dump_and_load import DumpResult, LoadResult
     from dynaorm.flow.integrity import repair as repairs
     from dynaorm.flow.integrity import verify as verifying
     from dynaorm.flow.integrity.finding import Finding, RepairResult
     from dynaorm.flow.integrity.verify import Verification
-    from dynaorm.flow.load import LoadResult
     from dynaorm.flow.table_definition import Difference
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.session import Session
@@ -47,14 +46,14 @@ else:
     late(
         globals(),
         application="dynaorm.flow.application",
-        dumping="dynaorm.flow.dump",
+        dumping="dynaorm.flow.dump_and_load",
         history="dynaorm.flow.history",
         line_file="dynaorm.tools.line_file",
-        loading="dynaorm.flow.load",
+        loading="dynaorm.flow.dump_and_load",
         repairs="dynaorm.flow.integrity.repair",
         stream="dynaorm.flow.stream",
         tables="dynaorm.flow.tables",
-        targets="dynaorm.flow.target",
+        targets="dynaorm.flow.read",
         verifying="dynaorm.flow.integrity.verify",
     )
 

@@ -7,6 +7,6 @@ from dynaorm.flow.call import Refusal as Refusal
 from dynaorm.flow.call import Reply as Reply
 from dynaorm.flow.call import Transport as Transport
 from dynaorm.transport.async_pynamodb import AsyncPynamoTransport as AsyncPynamoTransport
-from dynaorm.transport.direct.async_transport import AsyncDirectTransport as AsyncDirectTransport
-from dynaorm.transport.direct.transport import DirectTransport as DirectTransport
+from dynaorm.transport.asynchronous import AsyncDirectTransport as AsyncDirectTransport
+from dynaorm.transport.direct import DirectTransport as DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport as PynamoTransport

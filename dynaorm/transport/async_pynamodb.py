@@ -2,9 +2,9 @@
 
 from typing import Self
 
+from dynaorm.transport.asynchronous import ThreadedTransport
 from dynaorm.transport.http.credentials import GivenCredentials
 from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.threaded import ThreadedTransport
 
 
 class AsyncPynamoTransport(ThreadedTransport):

@@ -17,14 +17,8 @@ from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.read import tables_in
 from dynaorm.late import late
 from dynaorm.transport.botocore_hooks import need_of_botocore
-from dynaorm.transport.direct.settings import DirectSettings
-from dynaorm.transport.direct.transport import DirectTransport
-from dynaorm.transport.http.destination import (
-    Destination,
-    OnlyBotocore,
-    find_destination,
-    has_content,
-)
+from dynaorm.transport.direct import DirectSettings, DirectTransport
+from dynaorm.transport.http.destination import Destination, OnlyBotocore, find_destination, has_content
 from dynaorm.transport.process import later
 from dynaorm.transport.settings import Endpoint
 

@@ -29,7 +29,7 @@ from dynaorm.transport.botocore_outcome import (
 )
 from dynaorm.transport.http.credentials import CredentialSource, GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
-from dynaorm.transport.http.limits import LONGEST
+from dynaorm.transport.http.route import LONGEST
 from dynaorm.transport.process import NotPicklable, in_time, register
 from dynaorm.transport.settings import Endpoint, endpoint_of, proxy_for, region_of, without_password
 

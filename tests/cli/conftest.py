@@ -11,7 +11,7 @@ import pytest
 from dynaorm import Session
 from dynaorm.cli.entry import main
 from dynaorm.item.value import Item
-from dynaorm.testing.endpoint import transport_to
+from dynaorm.testing.ministack import transport_to
 from dynaorm.transport import Call, Transport
 from tests.cast.seen import items
 from tests.cli.desk import bare, desk, fill

@@ -21,7 +21,7 @@ from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
-from dynaorm.testing.endpoint import transport_to
+from dynaorm.testing.ministack import transport_to
 from tests.conftest import ROOT
 from tests.raw_tables import REGION
 

@@ -11,8 +11,7 @@ from dynaorm.description import describe, samples
 from dynaorm.layout import render_html
 from dynaorm.layout.document import to_json
 from dynaorm.layout.markdown import render_markdown, render_mermaid
-from dynaorm.layout.svg import render_svg
-from dynaorm.layout.text import render_text
+from dynaorm.layout.text import render_svg, render_text
 from dynaorm.layout.view import view_of
 from tests.cli.conftest import Command
 from tests.cli.desk import Case, desk

@@ -16,11 +16,11 @@ from dynaorm.item.action import Put
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.guards import GuardPurpose
 from dynaorm.plan.intent import NOTHING_READ, Deletion, Intent, Save, UnitOfWork
-from dynaorm.plan.kinds.guards import GuardPurpose
-from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.versions import VersionPurpose
+from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.plan import Planned
+from dynaorm.plan.versions import VersionPurpose
 
 NOW = 1_700_000_000.0
 WHAT = {

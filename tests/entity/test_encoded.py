@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Attribute, Entity, Key, Table, item_of
-from dynaorm.entity.encoded import encoded_scalar
+from dynaorm.entity.key_part import encoded_scalar
 from dynaorm.errors import InvalidValue
 
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from dynaorm import Entity, GlobalIndex, Key, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, UniqueViolation
 from dynaorm.testing import faults
-from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing.ministack import transport_to
 from tests.faults.competing import compete, leases, shared
 
 app = Table("app", indexes=[GlobalIndex("GSI1")])

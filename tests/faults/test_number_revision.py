@@ -11,8 +11,8 @@ from pynamodb.models import Model
 from dynaorm import Aggregate, Entity, F, Key, NumberRevision, Retry, Session, Table, Unique, inspect, tools
 from dynaorm.errors import DecodeError, OutcomeUnknown, StaleEntity, UsageError
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import lost_answer
+from dynaorm.testing.ministack import transport_to
 from tests.faults.store import Store
 from tests.raw_tables import REGION
 

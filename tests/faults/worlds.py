@@ -21,7 +21,7 @@ from dynaorm.item.condition import holds
 from dynaorm.item.update import apply_changes
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import Committed
-from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.guards import GUARDS
 from dynaorm.plan.plan import Plan, Planned
 from dynaorm.testing.clock import FakeClock
 

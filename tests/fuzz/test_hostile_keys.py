@@ -29,7 +29,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, InvalidValue
 from dynaorm.flow.call import Call
 from dynaorm.item.size import item_size
-from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.guards import GUARDS
 from dynaorm.testing.clock import FakeClock
 
 app = Table("keys-app", indexes=[GlobalIndex("GSI1")])

@@ -33,7 +33,7 @@ from dynaorm.integrations.fastapi import (
 )
 from dynaorm.session import Page
 from dynaorm.testing import FaultyTransport
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 from tests.integrations.asgi import Client, client_of
 from tests.test_errors import SAMPLES
 

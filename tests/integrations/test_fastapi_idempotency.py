@@ -18,7 +18,7 @@ from dynaorm.integrations.fastapi import (
     session_lifespan,
 )
 from dynaorm.testing import FaultyTransport, lost_answer
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 from tests.integrations.asgi import Client, client_of
 
 app = Table("orders")

@@ -22,10 +22,9 @@ from dynaorm.flow.call import Call, Transport
 from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport, conflict, lost_answer, throttle
 from dynaorm.transport import AsyncDirectTransport, DirectTransport, Reason, Refusal, Reply
-from dynaorm.transport.async_default import AsyncDefaultTransport
+from dynaorm.transport.asynchronous import AsyncDefaultTransport, ThreadedTransport
 from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.threaded import ThreadedTransport
 from tests.transport.unruly import Unruly, answer, refusal, unruly_server
 
 app = Table("observed", indexes=[GlobalIndex("GSI1")])

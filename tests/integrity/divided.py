@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dynaorm import Session
 from dynaorm.flow.call import Call, Reply
-from dynaorm.transport.direct.transport import DirectTransport
+from dynaorm.transport.direct import DirectTransport
 from tests.integrity.zoo import Raw, clock
 
 

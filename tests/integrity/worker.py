@@ -17,7 +17,7 @@ from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.integrity.serialize import as_json, finding_in
-from dynaorm.transport.direct.transport import DirectTransport
+from dynaorm.transport.direct import DirectTransport
 from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, app, clock, far
 

@@ -23,7 +23,7 @@ from dynaorm.item.path import Placeholders, value_at
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue
-from dynaorm.testing.endpoint import transport_to
+from dynaorm.testing.ministack import transport_to
 from tests.laws.defaults import Case, by_python, cases, numbers
 
 Understood: TypeAlias = Callable[[str, str], bool]

@@ -12,7 +12,7 @@ from dynaorm.entity.table import ident_of
 from dynaorm.item.action import Update
 from dynaorm.item.update import SetIfMissing
 from dynaorm.plan.intent import Edit, Reads, Save
-from dynaorm.plan.kinds.totals import TotalPurpose
+from dynaorm.plan.totals import TotalPurpose
 from tests.plan.compiling import plan_of
 
 

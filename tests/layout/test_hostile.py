@@ -15,8 +15,7 @@ from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.item.value import Item
 from dynaorm.layout.document import to_json
 from dynaorm.layout.markdown import render_markdown, render_mermaid
-from dynaorm.layout.svg import render_svg
-from dynaorm.layout.text import render_text, width_of
+from dynaorm.layout.text import render_svg, render_text, width_of
 from dynaorm.layout.view import view_of
 
 HOSTILE = (

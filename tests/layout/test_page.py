@@ -19,7 +19,7 @@ from dynaorm.description.description import TableDescription
 from dynaorm.description.entry import Entry
 from dynaorm.description.tables import describe
 from dynaorm.layout import ItemSource, render_html
-from dynaorm.layout.page_data import PLANNED
+from dynaorm.layout.html_page import PLANNED
 from dynaorm.record import replace
 from tests.layout import page_tables as tables
 

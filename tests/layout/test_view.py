@@ -11,8 +11,7 @@ from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
-from dynaorm.layout.svg import render_svg
-from dynaorm.layout.text import render_text
+from dynaorm.layout.text import render_svg, render_text
 from dynaorm.layout.view import ItemRow, TableView, view_of
 from tests.laws.classes import Schema, declare, schemas
 

@@ -12,8 +12,8 @@ from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import NOTHING_READ, Intent, Reads, Save, UnitOfWork
-from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.plan import Plan, Purpose
+from dynaorm.plan.totals import TotalPurpose
 
 E = TypeVar("E", bound=Entity)
 NOW = 1_700_000_000.0

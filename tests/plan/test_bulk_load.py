@@ -17,7 +17,7 @@ from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.plan.inspection import check_loadable, load_of, plan_of
-from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.own_item import ItemPurpose
 from tests.cast.documents import Letter
 from tests.cast.events import Mark, Note, Upload
 from tests.cast.people import Staff

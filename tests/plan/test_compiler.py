@@ -14,10 +14,10 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.guards import GuardPurpose
 from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Move, Save, UnitOfWork
-from dynaorm.plan.kinds.guards import GuardPurpose
-from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.versions import VersionPurpose
+from dynaorm.plan.own_item import ItemPurpose
+from dynaorm.plan.versions import VersionPurpose
 from tests.plan.cast import Document, Loose, Plain, Stock, User, loose
 from tests.plan.compiling import NOW, actions_of, plan_of, reads_of, saved, stored
 

@@ -22,10 +22,10 @@ from dynaorm.item.action import ConditionCheck, Update, to_wire
 from dynaorm.item.condition import And, Condition, equals
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.item.value import Item
+from dynaorm.plan.guards import GUARDS
 from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Move, Reads, Save
-from dynaorm.plan.kinds.guards import GUARDS
-from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.totals import TOTALS
 from tests.plan.cast import Member, Paper, Person, Team, teams
 from tests.plan.compiling import added, committed, loaded, plan_of, reads_of, saved, stored
 

@@ -10,9 +10,9 @@ from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
 from dynaorm.plan.intent import Check, Deletion, Intent, Save
-from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
-from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose
+from dynaorm.plan.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Kind, Planned, Purpose
+from dynaorm.plan.versions import VERSIONS, VersionPurpose
 from tests.plan.cast import Audit, User
 from tests.plan.compiling import plan_of, reads_of, saved, stored
 

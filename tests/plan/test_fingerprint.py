@@ -16,8 +16,8 @@ from dynaorm import (
     Unique,
 )
 from dynaorm.plan.changes import merge_intents
-from dynaorm.plan.fingerprint import Fingerprints, fingerprints
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
+from dynaorm.plan.token import Fingerprints, fingerprints
 from tests.cast.people import Member
 from tests.plan.compiling import NOW, saved
 

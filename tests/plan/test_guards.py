@@ -14,8 +14,8 @@ from dynaorm.errors import DecodeError, UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.guards import GUARDS, GuardPurpose
 from dynaorm.plan.intent import Deletion, Intent, Reads, Save
-from dynaorm.plan.kinds.guards import GUARDS, GuardPurpose
 from dynaorm.plan.plan import Plan, Purpose
 from tests.plan.cast import Coupon, Person, Visitor, teams
 from tests.plan.compiling import NOW, loaded, plan_of, saved

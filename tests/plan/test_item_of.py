@@ -12,7 +12,7 @@ from dynaorm.entity.state import Loaded, set_state, state_of
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
-from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.own_item import ItemPurpose
 from tests.laws.test_writes import World, new_entity, value_for
 from tests.laws.written_classes import SPECS, Spec, make
 from tests.plan.compiling import plan_of, saved

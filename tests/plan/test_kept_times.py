@@ -17,7 +17,7 @@ from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.edit import changes_beside
 from dynaorm.plan.intent import NOTHING_READ, Edit, Intent, Reads, Save
-from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.values import times_of_changed, times_of_new
 from tests.plan import compiling
 from tests.plan.compiling import committed, loaded, plan_of, reads_of, stored

@@ -9,8 +9,8 @@ import pytest
 from pydantic import AfterValidator, Field
 
 from dynaorm import Entity, F, Key, Table
-from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.validation_rules import is_equal
 from dynaorm.entity.state import state_of
 from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
 from dynaorm.flow.entity import edit_of

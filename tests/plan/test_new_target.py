@@ -16,10 +16,10 @@ from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Condition, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
 from dynaorm.plan.compiler import verdict
+from dynaorm.plan.derived_kinds import can_create_from_key
 from dynaorm.plan.intent import Deletion, Intent, Reads, Save
-from dynaorm.plan.kinds.new_target import can_create_from_key
-from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.plan import FailedAction, NeedsReplan, Plan, Planned
+from dynaorm.plan.totals import TotalPurpose
 from tests.plan.cast import Person, teams
 from tests.plan.compiling import NOW, OWN_REVISION, loaded, plan_of, reads_of
 

@@ -9,12 +9,12 @@ from dynaorm.entity.state import Loaded, PendingWrite, state_of, unsettled_of
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.guards import GUARDS
 from dynaorm.plan.intent import NOTHING_READ, Save, UnitOfWork
-from dynaorm.plan.kinds.guards import GUARDS
-from dynaorm.plan.kinds.own_item import OWN_ITEM
-from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
-from dynaorm.plan.kinds.versions import VERSIONS
+from dynaorm.plan.own_item import OWN_ITEM
 from dynaorm.plan.plan import Effect, Plan
+from dynaorm.plan.token import TOKEN_ITEMS
+from dynaorm.plan.versions import VERSIONS
 from dynaorm.record import replace
 from tests.plan.compiling import NOW
 

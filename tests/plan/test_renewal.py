@@ -11,11 +11,11 @@ from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, InKey, Tab
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
 from dynaorm.plan.compiler import Renewal, renewal_actions, renewal_of
+from dynaorm.plan.guards import GuardPurpose
 from dynaorm.plan.intent import NOTHING_READ, UnitOfWork
-from dynaorm.plan.kinds.guards import GuardPurpose
-from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.totals import TotalPurpose
-from dynaorm.plan.kinds.versions import VersionPurpose
+from dynaorm.plan.own_item import ItemPurpose
+from dynaorm.plan.totals import TotalPurpose
+from dynaorm.plan.versions import VersionPurpose
 from tests.plan.compiling import NOW
 
 app = Table("renewed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])

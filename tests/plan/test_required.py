@@ -8,7 +8,7 @@ from dynaorm import Entity, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.required import required_of
+from dynaorm.plan.own_item import required_of
 from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,

@@ -16,10 +16,9 @@ from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Save, UnitOfWork
-from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.token_item import TokenPurpose
+from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.plan import Plan, Planned
-from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, revision_in
+from dynaorm.plan.token import TokenMatch, TokenPurpose, compare, effects_of_repeat, revision_in
 from tests.plan.compiling import NOW, stored
 
 homes = Table("remember-guards", pk="id", sk=None)

@@ -17,7 +17,7 @@ from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Save, UnitOfWork
 from dynaorm.plan.plan import Planned
-from dynaorm.plan.same_block import TokenMatch, compare
+from dynaorm.plan.token import TokenMatch, compare
 from tests.plan.compiling import NOW, stored
 
 app = Table("spellings", indexes=[GlobalIndex("GSI1")])

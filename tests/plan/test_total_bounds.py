@@ -15,7 +15,7 @@ from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.plan.intent import NOTHING_READ, Deletion, Save
-from dynaorm.plan.kinds.total_rules import is_in_bounds
+from dynaorm.plan.totals import is_in_bounds
 from tests.plan.compiling import OWN_REVISION, plan_of, reads_of, saved, stored
 
 app = Table("bounded")

@@ -21,11 +21,11 @@ from dynaorm.errors import (
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Committed, Verdict, verdict
+from dynaorm.plan.guards import GuardPurpose
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
-from dynaorm.plan.kinds.guards import GuardPurpose
-from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.versions import VersionPurpose
+from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.plan import FailedAction, NeedsReplan, Plan, Purpose
+from dynaorm.plan.versions import VersionPurpose
 from tests.plan.cast import Audit, Coupon, Document, Loose, Stock, User, Visitor, app
 from tests.plan.compiling import NOW, plan_of, reads_of, saved
 

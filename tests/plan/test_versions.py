@@ -13,9 +13,9 @@ from dynaorm.entity.table import ident_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Reads, Save
-from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.versions import VersionPurpose, version_key
+from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.versions import VersionPurpose, version_key
 from tests.cast.documents import Letter
 from tests.plan.cast import Document, Numbered, Stock, numbered
 from tests.plan.compiling import plan_of, reads_of, saved, stored

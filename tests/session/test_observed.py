@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dynaorm.flow.call import Call, Flow, NoAnswer, Parallel, Pause, Refusal
 from dynaorm.session import Attempt
+from dynaorm.session.attempt import observe
 from dynaorm.session.drive import drive
-from dynaorm.session.observed import observe
 from dynaorm.testing import FakeClock, ScriptedTransport
 
 Part: TypeAlias = str | tuple["Part", ...]

@@ -33,7 +33,7 @@ from dynaorm import (
 )
 from dynaorm.description import describe
 from dynaorm.errors import DeclarationError, InvalidValue, ItemTooLarge, UnexpectedRefusal, UsageError
-from dynaorm.export.cloud_formation import cloudformation
+from dynaorm.export.templates import cloudformation
 from dynaorm.iam import iam_policy
 from dynaorm.testing import assert_consistent
 from dynaorm.transport import Transport

@@ -13,9 +13,9 @@ from dynaorm import inspect as look
 from dynaorm.errors import OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.endpoint import async_transport_to
+from dynaorm.testing.ministack import async_transport_to
 from dynaorm.transport import AsyncTransport, Call, NoAnswer, Reply
-from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+from dynaorm.transport.asynchronous import AsyncDirectTransport
 from tests.cast import tables
 from tests.cast.documents import Page
 

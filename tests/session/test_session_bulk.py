@@ -11,9 +11,9 @@ from dynaorm import Key, Session
 from dynaorm.errors import SessionClosed, UsageError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport
-from dynaorm.transport.direct.transport import DirectTransport
+from dynaorm.testing.ministack import transport_to
+from dynaorm.transport.direct import DirectTransport
 from tests.cast.events import Upload
 from tests.cast.people import Member, Team
 from tests.cast.tables import app, log

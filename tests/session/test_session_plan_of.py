@@ -10,7 +10,7 @@ from dynaorm import AsyncSession, Key, Plan, Retry, Session, Transaction
 from dynaorm.errors import OutcomeUnknown, SessionClosed, UsageError
 from dynaorm.testing import FakeClock, ScriptedTransport
 from dynaorm.transport import NoAnswer, Transport
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 from tests.cast.people import USER, User
 
 

@@ -18,10 +18,9 @@ from dynaorm.transport import (
     DirectTransport,
     PynamoTransport,
 )
-from dynaorm.transport.async_default import AsyncDefaultTransport
+from dynaorm.transport.asynchronous import AsyncDefaultTransport, ThreadedTransport
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.default import DefaultTransport
-from dynaorm.transport.threaded import ThreadedTransport
 from tests.cast.orders import Stock
 
 

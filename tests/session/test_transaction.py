@@ -20,7 +20,7 @@ from dynaorm.errors import (
 from dynaorm.flow.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 from tests.cast.orders import Stock
 from tests.cast.people import Plain, User
 

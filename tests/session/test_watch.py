@@ -21,13 +21,13 @@ from dynaorm.errors import (
 from dynaorm.flow.call import Call, Flow, NoAnswer, Reason, Refusal, Reply
 from dynaorm.record import replace
 from dynaorm.session import Attempt
-from dynaorm.session.watch import Watch
+from dynaorm.session.deadline import Watch
 from dynaorm.testing import FakeClock, ScriptedTransport, strict_moto
 from dynaorm.transport import AsyncDirectTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 from dynaorm.transport.default import DefaultTransport
-from dynaorm.transport.direct.transport import DirectTransport
+from dynaorm.transport.direct import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.threaded import ThreadedTransport
 from tests.cast.people import User
 from tests.cast.tables import app
 from tests.transport.unruly import Unruly, answer, hang_up, refusal, unruly_server

@@ -15,7 +15,7 @@ import pytest
 
 from dynaorm.flow.call import Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.transport.direct.transport import DirectTransport
+from dynaorm.transport.direct import DirectTransport
 from tests.conftest import ROOT
 from tests.memory import MEMORY
 from tests.story.engine import Engine

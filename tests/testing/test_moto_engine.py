@@ -17,7 +17,7 @@ from moto.dynamodb.responses import DynamoHandler
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.endpoint import transport_to
+from dynaorm.testing.ministack import transport_to
 from dynaorm.testing.moto_engine import MotoTransport, strict_moto
 from tests.raw_tables import REGION
 

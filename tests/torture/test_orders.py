@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm.plan.kinds import totals
+from dynaorm.plan import totals
 from tests.torture.boss import check
 from tests.torture.history import Run
 from tests.torture.journal import UNKNOWN, Observed, Record, Result
@@ -185,8 +185,8 @@ _number = totals.number_of_total
 @pytest.mark.parametrize(
     ("broken", "how", "found"),
     [
-        ("dynaorm.plan.kinds.guards._unclaimed", lambda *_: None, "no value has two owners"),
-        ("dynaorm.plan.kinds.totals.number_of_total", _twice, "totals add up"),
+        ("dynaorm.plan.guards._unclaimed", lambda *_: None, "no value has two owners"),
+        ("dynaorm.plan.totals.number_of_total", _twice, "totals add up"),
     ],
     ids=["claims without a condition", "totals counted twice"],
 )

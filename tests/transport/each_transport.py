@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from dynaorm.flow.call import Call, Reply
 from dynaorm.transport import AsyncDirectTransport, DirectTransport, PynamoTransport
-from dynaorm.transport.async_default import AsyncDefaultTransport
+from dynaorm.transport.asynchronous import AsyncDefaultTransport
 from dynaorm.transport.default import DefaultTransport
 
 

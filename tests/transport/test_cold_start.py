@@ -16,16 +16,16 @@ NEEDLESS_FOR_A_GET = (
     "difflib.",
     "dynaorm.entity.codec.model.",
     "dynaorm.entity.codec.union.",
-    "dynaorm.entity.foreign_item.",
-    "dynaorm.entity.mapping.dependence.",
-    "dynaorm.entity.mapping.encoder.",
+    "dynaorm.entity.key.",
+    "dynaorm.entity.mapping.field.",
+    "dynaorm.entity.mapping.item_encoder.",
     "dynaorm.entity.mapping.exact.",
     "dynaorm.entity.mapping.validation_rules.",
     "dynaorm.entity.mapping.validate.",
     "dynaorm.entity.resolve.",
     "dynaorm.entity.text.ksuid.",
     "dynaorm.flow.commit.",
-    "dynaorm.flow.get_by.",
+    "dynaorm.flow.entity.",
     "dynaorm.flow.history.",
     "dynaorm.flow.query.",
     "dynaorm.plan.",
@@ -63,7 +63,7 @@ def test_a_first_get_loads_nothing_that_only_other_calls_need(transport: str, se
 
 def test_the_transports_import_neither_botocore_nor_an_http_library() -> None:
     program = (
-        "import sys, dynaorm.transport.direct.transport, dynaorm.transport.direct.async_transport\n"
+        "import sys, dynaorm.transport.direct, dynaorm.transport.asynchronous\n"
         "print({'botocore', 'pynamodb', 'urllib3', 'aiohttp', 'http.client'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

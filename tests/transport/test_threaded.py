@@ -7,7 +7,7 @@ from contextvars import ContextVar
 import pytest
 
 from dynaorm.flow.call import Call, NoAnswer, Reply
-from dynaorm.transport.threaded import WORKERS, ThreadedTransport
+from dynaorm.transport.asynchronous import WORKERS, ThreadedTransport
 
 LIST = Call("ListTables", {})
 task_number: ContextVar[int] = ContextVar("task_number")

@@ -203,7 +203,7 @@ IN_SIGNATURES: Final = (
     *_of("dynaorm.entity.marker", "GivenWhen"),
     *_of("dynaorm.entity.marker", "StoredForm"),
     *_of("dynaorm.flow.bulk_write", "Progress"),
-    *_of("dynaorm.session.watch", "OnAttempt"),
+    *_of("dynaorm.session.deadline", "OnAttempt"),
     *_of("dynaorm.session.transaction", "Work AsyncWork"),
     *_of("dynaorm.transport.http.credentials", "GivenCredentials"),
     *_of("dynaorm.iam", "Purpose"),

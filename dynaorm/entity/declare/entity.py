@@ -15,8 +15,7 @@ from pydantic import BaseModel
 
 from dynaorm.entity.core_schema import is_model_of_fields
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates
-from dynaorm.entity.declare.constraints import constraints
-from dynaorm.entity.declare.draft import Draft
+from dynaorm.entity.declare.draft import ClassOptions, Draft, misnamed_fields
 from dynaorm.entity.declare.fields import (
     attributes,
     expiry,
@@ -28,6 +27,7 @@ from dynaorm.entity.declare.fields import (
 )
 from dynaorm.entity.declare.keys import (
     choices,
+    constraints,
     indexes,
     places,
     primary_key,
@@ -35,12 +35,11 @@ from dynaorm.entity.declare.keys import (
     undeclared_keys,
     vectors,
 )
-from dynaorm.entity.declare.options import ClassOptions, misnamed_fields
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.key_part import BOOKKEEPING, Versioning
+from dynaorm.entity.mapping.declared_parts import When
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
-from dynaorm.entity.mapping.when import When
 from dynaorm.entity.marker import (
     Computed,
     CreatedAt,

@@ -14,10 +14,8 @@ from pydantic import BaseModel
 
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.key_part import VERSION, differs, version_number
-from dynaorm.entity.mapping.computed import with_computed
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.field import FieldMapping, KeyFields, with_computed
 from dynaorm.entity.mapping.item_encoder import ItemEncoder
-from dynaorm.entity.mapping.key_fields import KeyFields
 from dynaorm.entity.mapping.primary_key import PrimaryKey
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state

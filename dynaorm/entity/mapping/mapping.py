@@ -17,20 +17,18 @@ from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.key_part import BOOKKEEPING, DELETED, VERSION, VERSION_AT, KeyPart, Versioning
-from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.computed import ComputedValue, with_computed
-from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.item_encoder import ItemEncoder
-from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
-from dynaorm.entity.mapping.loader import Loader
-from dynaorm.entity.mapping.place import (
+from dynaorm.entity.mapping.declared_parts import (
+    AggregateMapping,
+    Constraint,
     IndexMapping,
     IndexPlaces,
     StoredComputedField,
     UndeclaredKey,
     places_of,
 )
+from dynaorm.entity.mapping.field import ComputedValue, FieldMapping, KeyFields, key_fields_of, with_computed
+from dynaorm.entity.mapping.item_encoder import ItemEncoder
+from dynaorm.entity.mapping.loader import Loader
 from dynaorm.entity.mapping.primary_key import PrimaryKey
 from dynaorm.entity.mapping.secret import ClassErrors, Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
@@ -66,16 +64,16 @@ class Discriminator:
 
 
 if TYPE_CHECKING:
-    from dynaorm.entity.mapping import dependence as dependences
     from dynaorm.entity.mapping import exact, validation_rules
-    from dynaorm.entity.mapping.dependence import Dependence
+    from dynaorm.entity.mapping import field as dependences
     from dynaorm.entity.mapping.exact import StrictEncoder
+    from dynaorm.entity.mapping.field import Dependence
     from dynaorm.entity.mapping.validation_rules import ClassRules
 else:
     late(
         globals(),
         validation_rules="dynaorm.entity.mapping.validation_rules",
-        dependences="dynaorm.entity.mapping.dependence",
+        dependences="dynaorm.entity.mapping.field",
         exact="dynaorm.entity.mapping.exact",
     )
 

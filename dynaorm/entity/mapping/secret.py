@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.failing import REMEDY, blamed, original
 from dynaorm.entity.key_part import KeyPart
-from dynaorm.entity.mapping.key_fields import KeyFields
+from dynaorm.entity.mapping.field import KeyFields
 from dynaorm.entity.template import KeyValueError
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.errors import DecodeError, InvalidValue

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from dynaorm.entity.mapping.computed import ComputedValue
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.field import ComputedValue, FieldMapping
 from dynaorm.entity.mapping.loader import Loader
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.errors import DecodeError

@@ -17,7 +17,7 @@ A value for a key that is read is of the type of its field. Another one is conve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -27,12 +27,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
 from dynaorm.entity.codec.value import Codec, CodecError, inside
-from dynaorm.entity.mapping.equal import is_equal
+from dynaorm.entity.core_schema import validates_default
+from dynaorm.entity.mapping.derive import keys_in
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import ClassErrors
+from dynaorm.entity.mapping.validation_rules import is_equal
 from dynaorm.entity.state import LOADING
-from dynaorm.errors import InvalidValue
+from dynaorm.entity.template import KeyValueError
+from dynaorm.errors import DecodeError, DynaormError, InvalidValue
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, Item, same
@@ -41,9 +44,8 @@ from dynaorm.record import record
 
 if TYPE_CHECKING:
     from dynaorm.entity.codec import model
-    from dynaorm.entity.mapping import as_loaded
 else:
-    late(globals(), as_loaded="dynaorm.entity.mapping.as_loaded", model="dynaorm.entity.codec.model")
+    late(globals(), model="dynaorm.entity.codec.model")
 
 T = TypeVar("T")
 
@@ -104,7 +106,7 @@ def validated(
     values: Mapping[str, Any] = vars(entity)
     # Rule 3.
     if not (rules.is_stable and mapping.is_exact):
-        values = as_loaded.as_loaded(mapping, values, spared)
+        values = as_loaded(mapping, values, spared)
     return Validated(values, _altered(mapping, given, values))
 
 
@@ -268,7 +270,7 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
         refused = errors.refused(raised, {field: given}, field, before=where)
         raise refused from errors.cause_of_refusal(raised, (field,))
     if not is_stable:
-        raise as_loaded.unstable(mapping, field, given, where)
+        raise unstable(mapping, field, given, where)
     return second
 
 
@@ -413,3 +415,157 @@ def with_made_values(
     info = mapping.entity.model_fields
     made = (name for name, one in info.items() if one.default_factory is not None and name not in given)
     return {**{name: values[name] for name in made if not mapping.fields[name].in_key}, **given}
+
+
+# Loads values before anything is stored: what loading will make of them must be stored as they are.
+#
+# Validators run again whenever an item is loaded. A class whose validators may change a value is therefore validated
+# twice before a write, the second time as loading would. Both must give the same item.
+
+_REFUSED_AGAIN: Final = "is changed by its validators into a value that they refuse: "
+_UNSTABLE: Final = (
+    "is changed by its validators again when it is loaded, so what loads would not be what is stored"
+)
+_REPEATABLE: Final = "write validators that leave alone what they have returned: f(f(x)) == f(x)"
+
+
+def as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> Mapping[str, Any]:
+    """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
+    keys = _keys(mapping, first)
+    item = mapping.encoder.encode(first)
+    # They are not stored: loading takes these defaults again (rule 5 of ``validate``).
+    for name in spared:
+        item.pop(mapping.fields[name].attribute, None)
+    try:
+        values = mapping.loader.decode({**keys, **item})
+        second = mapping.loader.validate(values)
+    except DecodeError as problem:
+        remedy = "give the fields values that load as they are stored"
+        raise mapping.errors.invalid_whole("; ".join(problem.problems), remedy) from problem
+    except DynaormError:
+        raise
+    except Exception as raised:  # noqa: BLE001 - as in ``validated``
+        refused = mapping.errors.refused(raised, first, before=_REFUSED_AGAIN)
+        raise refused from mapping.errors.cause_of_refusal(raised)
+    found: Mapping[str, Any] = vars(second)
+    _compare(mapping, first, found)
+    if mapping.rules.takes_info:
+        _refuse_unrepeatable(mapping, first, spared)
+    return found
+
+
+def _refuse_unrepeatable(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> None:
+    """Raises InvalidValue if a validator that spares loaded values does not repeat itself: the next save calls it."""
+    try:
+        again = mapping.rules.whole.validate_python(
+            {name: first[name] for name in mapping.fields if name not in spared},
+            strict=False,
+            by_alias=False,
+            by_name=True,
+        )
+    except ValidationError:
+        return  # a loaded value may break a rule for new ones
+    except Exception as raised:  # noqa: BLE001 - as in ``validated``
+        raise mapping.errors.refused(raised, first) from mapping.errors.cause_of_refusal(raised)
+    _compare(mapping, first, vars(again))
+
+
+def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The key attributes of which fields that live in them are read. Raises InvalidValue."""
+    if not any(field.in_key for field in mapping.fields.values()):
+        return _NOTHING
+    found = mapping.primary_key.of(values)
+    for index in mapping.places.values():
+        # A field that lives in an index key alone is in every item, so no condition decides about that key.
+        if index.is_plain:
+            found |= keys_in(mapping, index.places[0], values) or {}
+    return found
+
+
+def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    """Raises InvalidValue if two validations give other items."""
+    one, other = mapping.encoder.encode(first), mapping.encoder.encode(second)
+    for name, field in mapping.fields.items():
+        if field.in_key:
+            is_same = first[name] == second[name]
+        else:
+            is_same = one.get(field.attribute) == other.get(field.attribute) or same(
+                one.get(field.attribute), other.get(field.attribute)
+            )
+        if not is_same:
+            raise unstable(mapping, name, first[name])
+
+
+def unstable(mapping: EntityMapping, field: str, value: Any, where: str = "") -> InvalidValue:
+    """The error for a value of which loading makes another. ``where``: the place in the field, as a prefix."""
+    return mapping.errors.invalid(field, value, f"{where}{_UNSTABLE}", _REPEATABLE)
+
+
+# Some fields and computed fields of a stored item, as loading the whole item would give them.
+
+
+def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str] | None:
+    """The attributes from which the values of fields follow; None if that takes the whole item."""
+    if mapping.rules.of_class or any(
+        name in mapping.computed or _depends_on_others(mapping, name) for name in names
+    ):
+        return None
+    found: set[str] = set()
+    for name in names:
+        field = mapping.fields[name]
+        if field.in_key:
+            found |= {part.attribute.name for part in mapping.key_parts() if name in part.lossless}
+        else:
+            found.update(field.attributes)
+    return frozenset(found)
+
+
+def _depends_on_others(mapping: EntityMapping, name: str) -> bool:
+    info = mapping.entity.model_fields[name]
+    return mapping.rules.fields[name].takes_info or bool(info.default_factory_takes_validated_data)
+
+
+def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple[Any, ...]:
+    """The values of fields in an item that has at least their attributes. Raises DecodeError."""
+    if attributes_of(mapping, names) is None:
+        try:
+            values = mapping.with_computed(vars(mapping.loader.hydrate(item)), names)
+        except KeyValueError as problem:
+            text = f"{problem.field}: {problem.problem}"
+            raise mapping.errors.unreadable(item, (text,)) from mapping.errors.cause_of(
+                problem.field, problem
+            )
+        return tuple(values[name] for name in names)
+    return tuple(_value(mapping, item, name) for name in names)
+
+
+def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
+    errors, in_keys, value = mapping.errors, mapping.loader.only_in_keys, None
+    try:
+        value, is_valid = _decoded(mapping, item, name)
+        return value if is_valid else loaded_field(mapping, name, value)
+    except ValidationError as problem:
+        cause = errors.cause_of_refusal(problem, (name,))
+        raise errors.unloadable(problem, item, {name: value}, in_keys) from cause
+    except DecodeError:
+        raise
+    except ValueError as problem:
+        text = errors.misfit(name, mapping.fields[name].stored_in(item), problem)
+        raise errors.unreadable(item, (text,)) from errors.cause_of(name, problem)
+    except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
+        raise errors.unloadable(raised, item, {}, in_keys) from errors.cause_of(name, raised)
+
+
+def _decoded(mapping: EntityMapping, item: Item, name: str) -> tuple[Any, bool]:
+    """The value of a field, and whether it is a default that no validator judges."""
+    field, info = mapping.fields[name], mapping.entity.model_fields[name]
+    if field.in_key:
+        return mapping.subject(item)[name], False
+    stored = field.stored_in(item) or field.implied
+    if stored is not None:
+        return field.codec.decode(stored), False
+    if info.is_required():
+        where = mapping.loader.only_in_keys.place_of(name, is_missing=True)
+        raise mapping.errors.unreadable(item, (f"{name}: Field required{where}",))
+    default = info.get_default(call_default_factory=True)
+    return default, not validates_default(mapping.entity, name)

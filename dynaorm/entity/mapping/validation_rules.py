@@ -8,6 +8,8 @@ Rule 2. What is not known to be harmless counts as a rule: a write then reads fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from operator import is_
 from typing import Any, Final, cast
 
 from pydantic import BaseModel
@@ -37,10 +39,46 @@ from dynaorm.entity.core_schema import (
     validator_of,
     with_definitions,
 )
-from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.text.scalar import NODES
 from dynaorm.item.path import Path
 from dynaorm.record import record, replace
+
+# Equality of values and their types, at every depth.
+
+# Every save compares values, and `list | tuple` would be built for each.
+_SEQUENCES: Final = (list, tuple)
+_SETS: Final = (set, frozenset)
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of the same types, at every depth."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, _SEQUENCES):
+        return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
+    if isinstance(one, dict):
+        # The key 1 equals the key True.
+        return _typed(one) == _typed(other) and _have_equal(one, other)
+    if isinstance(one, BaseModel):
+        before, now = vars(one), vars(other)
+        return before.keys() == now.keys() and _have_equal(before, now)
+    if is_dataclass(one):
+        return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    # The set of 1 equals the set of True.
+    return bool(one == other) and (not isinstance(one, _SETS) or _typed(one) == _typed(other))
+
+
+def _have_equal(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    """Whether two dicts of equal keys have equal values."""
+    # By key, because equal dicts may have their keys in another order.
+    return all(map(is_equal, one.values(), map(other.__getitem__, one)))
+
+
+def _typed(members: Any) -> set[Any]:
+    return {(type(one), one) for one in members}
+
 
 # The places inside of the values of fields: the members of models, dicts, lists and sets, and what pydantic says of
 # them.

@@ -11,10 +11,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
+from dynaorm.entity.classify import shown_key
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import Key, found_key, item_named, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Ident
 from dynaorm.failure import hidden_in, texts_of
 from dynaorm.flow.integrity.reads import ItemAddress, StoredCheck

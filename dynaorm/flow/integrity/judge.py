@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.classify import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify, shown_key
 from dynaorm.entity.codec.value import restore
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Ident, Table
 from dynaorm.entity.text.scalar import ANY_SPELLING
 from dynaorm.errors import DecodeError, DynaormError
@@ -36,8 +35,8 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.compiler import Renewal, renewal_actions, renewal_of
+from dynaorm.plan.derived import EntitySide
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import EntitySide
 from dynaorm.plan.plan import Planned
 from dynaorm.record import replace
 

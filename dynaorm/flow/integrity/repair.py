@@ -53,8 +53,8 @@ from dynaorm.flow.write import send
 from dynaorm.item.action import Put
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Committed, Renewal, renewal_of
-from dynaorm.plan.kinds.derived import Holding
-from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.derived import Holding
+from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.plan import FAILED, Plan, Planned, check_limits
 from dynaorm.record import record, replace
 

@@ -20,9 +20,9 @@ from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, as_in, exists, missing
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item
+from dynaorm.plan.derived import DerivedKind, EntitySide
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide
-from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Basis, Planned, Purpose
 from dynaorm.plan.stored import other_revision
 from dynaorm.plan.values import difference

@@ -9,8 +9,8 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
+from dynaorm.plan.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.record import record
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dynaorm.entity.table import IndexOf, Table
     from dynaorm.entity.version import Version
     from dynaorm.flow import (
-        bulk_load,
         bulk_read,
         bulk_write,
         commit,
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     )
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
-    from dynaorm.flow import get_by as lookups
-    from dynaorm.flow import target as targets
+    from dynaorm.flow import read as reads
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
@@ -49,18 +47,16 @@ if TYPE_CHECKING:
     from dynaorm.session import transaction as block
     from dynaorm.session._async import query as queries
     from dynaorm.session._async import search as searches
-    from dynaorm.session.watch import FlowWatch, OnAttempt
+    from dynaorm.session.deadline import FlowWatch, OnAttempt
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
         block="dynaorm.session.transaction",
-        bulk_load="dynaorm.flow.bulk_load",
         bulk_read="dynaorm.flow.bulk_read",
         bulk_write="dynaorm.flow.bulk_write",
         commit="dynaorm.flow.commit",
         gets="dynaorm.flow.get",
-        lookups="dynaorm.flow.get_by",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         mappings="dynaorm.entity.mapping.mapping",
@@ -69,7 +65,7 @@ else:
         query_spec="dynaorm.query.query_spec",
         search_spec="dynaorm.query.search_spec",
         searches="dynaorm.session._async.search",
-        targets="dynaorm.flow.target",
+        reads="dynaorm.flow.read",
         verbs="dynaorm.flow.entity",
         write="dynaorm.flow.write",
     )
@@ -330,7 +326,7 @@ class AsyncSession(NotPicklable):
             >>> await session.get_by(User, email="liz@x.com")
             User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
-        return await self._run("get_by", lookups.get_by(mappings.mapping_of(entity), fields, self._context))
+        return await self._run("get_by", gets.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
@@ -639,7 +635,7 @@ class AsyncSession(NotPicklable):
             >>> await session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits < 10)
             User(user_id='1', email='liz@x.com', name='Liz', visits=1)
         """
-        targets.key_or_object("update", target, _fields)
+        reads.key_or_object("update", target, _fields)
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
@@ -678,7 +674,7 @@ class AsyncSession(NotPicklable):
             >>> await session.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
             Ticket(project='p1', number=3, status='new')
         """
-        targets.key_or_object("upsert", target, _fields)
+        reads.key_or_object("upsert", target, _fields)
         edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
         found: E = await self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
         return found
@@ -854,7 +850,7 @@ class AsyncSession(NotPicklable):
             True
         """
         check_flag("returning={}", returning)
-        named = targets.key_or_object("delete", target, fields, by_fields=True)
+        named = reads.key_or_object("delete", target, fields, by_fields=True)
         removal = intent.Deletion(named, block.checked_condition(named, condition), returning)
         return await self._write("delete", verbs.delete(removal, self._context, exactly_once=exactly_once))
 
@@ -960,7 +956,7 @@ class AsyncSession(NotPicklable):
             >>> await session.bulk_load(Ticket(project="p9", number=number) for number in range(100))
             100
         """
-        flow = bulk_load.bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
+        flow = bulk_write.bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
         return await self._write("bulk_load", flow)
 
     # -- transactions ----------------------------------------------------------------------------------------------
@@ -1145,11 +1141,11 @@ class AsyncSession(NotPicklable):
             [2, 1]
         """
         # This method is no generator, so that the call itself raises NotVersioned, not the first iteration.
-        named = targets.target_of(target)
+        named = reads.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
 
-    async def _history(self, target: targets.Target) -> AsyncIterator[Version[Any]]:
+    async def _history(self, target: reads.Target) -> AsyncIterator[Version[Any]]:
         target, upper = await self._run("history", history.beginning(target, self._context))
         while upper > 0:
             versions, upper = await self._run("history", history.page(target, upper, self._context))

@@ -6,7 +6,7 @@ from functools import cached_property
 from pydantic import BaseModel, computed_field
 
 from dynaorm import Entity, Table
-from dynaorm.entity.mapping.computed import computed_field_value, nested_value
+from dynaorm.entity.mapping.field import computed_field_value, nested_value
 
 
 class Thing(Entity, table=Table("computing"), pk="THING#{name}", sk="T"):

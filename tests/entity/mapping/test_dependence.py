@@ -19,7 +19,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Table, Unique
-from dynaorm.entity.mapping.dependence import Dependence
+from dynaorm.entity.mapping.field import Dependence
 from dynaorm.entity.mapping.mapping import mapping_of
 
 INDEXES: Final = [GlobalIndex("GSI1"), GlobalIndex("GSI2")]

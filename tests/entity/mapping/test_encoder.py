@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, Table
-from dynaorm.entity.mapping.encoder import encoder_of
+from dynaorm.entity.mapping.item_encoder import encoder_of
 from dynaorm.entity.mapping.mapping import mapping_of
 
 

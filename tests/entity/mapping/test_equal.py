@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from dynaorm.entity.mapping.equal import is_equal
+from dynaorm.entity.mapping.validation_rules import is_equal
 
 
 class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the difference

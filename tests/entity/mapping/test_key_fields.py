@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr
 
 from dynaorm import Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.mapping.part import values_in
+from dynaorm.entity.mapping.validate import values_in
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import Item
 

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.mapping.part import attributes_of, values_in
+from dynaorm.entity.mapping.validate import attributes_of, values_in
 
 app = Table("part-app", indexes=[GlobalIndex("GSI1")])
 

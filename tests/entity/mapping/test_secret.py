@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field, Secret, SecretBytes, SecretStr, field_val
 
 from dynaorm import Attribute, Entity, F, Key, Session, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.secret import holds_secret, masked, unsaid
+from dynaorm.entity.mapping.validate import values_in
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.testing import ScriptedTransport
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Table
+from dynaorm.entity.mapping.declared_parts import When
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.mapping.when import When
 from dynaorm.item.condition import PartialItem, UnknownAttribute
 from dynaorm.item.value import Item
 

@@ -13,7 +13,7 @@ from dynaorm.flow.call import Call, PageKeys, Reply
 from dynaorm.item.value import Item
 from dynaorm.testing import ScriptedTransport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.consistency import assert_consistent
+from dynaorm.testing.tables import assert_consistent
 
 APP = Table("endless")
 

@@ -35,7 +35,7 @@ from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.flow.table_definition import definition
 from dynaorm.item.json_body import item_line
 from dynaorm.testing import FakeClock, ScriptedTransport
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.asynchronous import ThreadedTransport
 
 _NUMBERS: Final = count()
 

@@ -240,7 +240,7 @@ def test_botocore_is_imported_only_where_the_environment_does_not_say_it_all(
 ) -> None:
     program = (
         "import sys\n"
-        "from dynaorm.transport.direct.transport import DirectTransport\n"
+        "from dynaorm.transport.direct import DirectTransport\n"
         "from dynaorm.transport.http.destination import find_destination\n"
         "assert find_destination(None, None, None).region == 'eu-west-1'\n"
         "print('botocore' in sys.modules)"

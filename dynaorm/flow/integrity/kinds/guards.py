@@ -15,18 +15,17 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final
 
-from dynaorm.entity.classify import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify, shown_key
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
 from dynaorm.entity.internal_items import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
 from dynaorm.entity.key import found_key, stored_key
-from dynaorm.entity.mapping.constraint import GuardKey
+from dynaorm.entity.mapping.declared_parts import GuardKey
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import masked
-from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table, ident_of
 from dynaorm.errors import DynaormError
 from dynaorm.failure import counted
-from dynaorm.flow.get_by import guard_expired
+from dynaorm.flow.get import guard_expired
 from dynaorm.flow.integrity.finding import (
     CheckResult,
     Claim,
@@ -52,9 +51,9 @@ from dynaorm.flow.integrity.repair_actions import (
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.item.value import Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
+from dynaorm.plan.derived import DerivedKind, EntitySide, Holding
+from dynaorm.plan.guards import GUARDS, GuardClaim, constrained_by, release_as_read, says_of
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Holding
-from dynaorm.plan.kinds.guards import GUARDS, GuardClaim, constrained_by, release_as_read, says_of
 from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record, replace
 

@@ -37,8 +37,8 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal
+from dynaorm.plan.derived import DerivedKind, Holding
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Holding
 from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record
 

@@ -18,7 +18,7 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import found_key, stored_key
-from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.declared_parts import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Ident, Table
 from dynaorm.entity.template import KeyValueError
@@ -57,20 +57,20 @@ from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items
 from dynaorm.plan.compiler import Renewal
+from dynaorm.plan.derived import DerivedKind, EntitySide, Holding
+from dynaorm.plan.derived_kinds import can_create_from_key
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Holding
-from dynaorm.plan.kinds.new_target import can_create_from_key
-from dynaorm.plan.kinds.total_rules import is_in_bounds
-from dynaorm.plan.kinds.totals import (
+from dynaorm.plan.plan import Operations, Planned
+from dynaorm.plan.targets import addition
+from dynaorm.plan.totals import (
     TOTALS,
     Contribution,
     TotalDelta,
     contributions,
+    is_in_bounds,
     sources_of,
     targets_of,
 )
-from dynaorm.plan.plan import Operations, Planned
-from dynaorm.plan.targets import addition
 from dynaorm.record import record, replace
 
 # How many targets one more scan of the tables may count.

@@ -41,12 +41,12 @@ from dynaorm.item.condition import all_of, as_in, exists, missing
 from dynaorm.item.update import Remove
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import Renewal
+from dynaorm.plan.derived import DerivedKind, Holding
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Holding
-from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
-from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_of, version_key
+from dynaorm.plan.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Operations, Planned
 from dynaorm.plan.stored import other_revision
+from dynaorm.plan.versions import VERSIONS, differences, stamp, tombstone_of, version_key
 from dynaorm.record import record, replace
 
 

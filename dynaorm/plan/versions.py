@@ -17,8 +17,8 @@ from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
 from dynaorm.item.action import Put
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.derived import DerivedKind, EntitySide, Holding
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Holding
 from dynaorm.plan.plan import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.stored import ItemChange, ItemDelete, ItemInsert, ItemUpdate
 

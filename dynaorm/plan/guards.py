@@ -23,8 +23,8 @@ from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.derived import DerivedKind, EntitySide, HolderChange, Holding, Sides, derived_items
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, HolderChange, Holding, Sides, derived_items
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,

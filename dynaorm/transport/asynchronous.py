@@ -1,23 +1,83 @@
-"""The direct transport for asyncio: one attempt per call over connections of our own.
-
-What may block (configuration files, an instance's role, the refreshing of credentials) runs in a thread.
-"""
+"""Transports of ``AsyncSession``: the default one, the direct one, and any synchronous one in threads."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from inspect import isawaitable
 from typing import Protocol, Self
 
-from dynaorm.flow.call import Call, Reply
+from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.direct.settings import DirectSettings
+from dynaorm.transport.default import Choice, need_of
+from dynaorm.transport.direct import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
-from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.destination import Destination, OnlyBotocore
 from dynaorm.transport.http.exchange import RequestCodec
-from dynaorm.transport.http.limits import Limits
-from dynaorm.transport.http.route import route_to
-from dynaorm.transport.process import prepared_in_a_thread
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.http.route import Limits, route_to
+from dynaorm.transport.process import NotPicklable, later, prepared_in_a_thread, register
+from dynaorm.transport.settings import Endpoint
+
+# A synchronous transport for asynchronous sessions: each call in a worker thread.
+
+WORKERS = 50
+"""As many threads as ``PynamoTransport`` keeps connections. asyncio's own executor has six on a small machine."""
+
+
+class ThreadedTransport(NotPicklable):
+    """Carries calls over another transport, which may block, in threads of its own.
+
+    A cancelled call continues in its thread: whether it was carried out is not known.
+    """
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self._threads = ThreadPoolExecutor(WORKERS, "dynaorm")
+        register(self)
+
+    @property
+    def server(self) -> Endpoint | None:
+        """The server of the other transport, if it says so."""
+        found: Endpoint | None = getattr(self._inner, "server", None)
+        return found
+
+    async def call(self, call: Call, /) -> Reply:
+        """Carry one call. Raises what the other transport raises.
+
+        Args:
+            call: the request.
+
+        Examples:
+            ```python
+            reply = await transport.call(Call("ListTables", {}))
+            ```
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, copy_context().run, self._inner.call, call)
+
+    def close(self) -> None:
+        """Close the other transport, if it can be closed. A later call opens it again.
+
+        Examples:
+            ```python
+            await transport.close()
+            ```
+        """
+        threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
+        # Not waited for: this runs in the event loop, which would stand still as long as a call is under way.
+        threads.shutdown(wait=False)
+        close = getattr(self._inner, "close", None)
+        if close is not None:
+            close()
+
+    def reset_after_fork(self) -> object:
+        """Take threads of this process."""
+        threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
+        return threads
+
+
+# The direct transport for asyncio: one attempt per call over connections of our own.
 
 
 class AsyncDirectTransport(DirectSettings):
@@ -168,3 +228,35 @@ class _AsyncDirect:
             self._endings.pop(loop, None)
             if pool is not None:
                 pool.close_sockets()
+
+
+# The default transport of ``AsyncSession``.
+
+
+class AsyncDefaultTransport(Choice, AsyncDirectTransport):
+    """Carries calls over connections of its own, or through pynamodb in threads where something needs botocore.
+
+    Tasks may share it. Nothing is opened or read from the environment before the first call.
+    """
+
+    _in_threads: ThreadedTransport | None = None
+
+    async def call(self, call: Call, /) -> Reply:
+        """Make one attempt. Raises what ``AsyncDirectTransport.call`` raises."""
+        if reason := need_of(call):
+            return await self._aside_in_threads(reason).call(call)
+        began = time.monotonic()
+        try:
+            return await super().call(call)
+        except OnlyBotocore as only:
+            return await self._aside_in_threads(str(only)).call(later(call, time.monotonic() - began))
+
+    async def close(self) -> None:
+        """Close the connections of this event loop, and of those that have ended. A later call opens new ones."""
+        await super().close()
+        if self._in_threads is not None:
+            self._in_threads.close()
+
+    def _aside_in_threads(self, reason: str) -> ThreadedTransport:
+        aside = self._stepped_aside(reason)
+        return self._in_threads or vars(self).setdefault("_in_threads", ThreadedTransport(aside))
