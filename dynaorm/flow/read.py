@@ -8,7 +8,8 @@ from itertools import repeat as repeated
 from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.entity.classify import live_class
-from dynaorm.entity.key import Key, no_class, not_found, stored_key
+from dynaorm.entity.foreign_item import not_found
+from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import Loaded, is_entity, state_of

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.declare.catalog import has_expired, stored_class
-from dynaorm.entity.key import Key, no_class, not_found, stored_key
+from dynaorm.entity.foreign_item import not_found
+from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import resolve_condition

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dynaorm.entity.declare.catalog import cached_per_table, entities_of, expiring, of_type, stored_class
-from dynaorm.entity.key import not_found
+from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.declared_parts import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping

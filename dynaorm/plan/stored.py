@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, final
 
 from dynaorm.entity.declare.catalog import class_of_type, stored_class, type_in
-from dynaorm.entity.key import Key, UnexpectedItem, foreign_item, stored_key
+from dynaorm.entity.foreign_item import UnexpectedItem, foreign_item
+from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.declared_parts import IndexPlaces
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping

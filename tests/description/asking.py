@@ -6,7 +6,6 @@ from typing import Any
 
 from dynaorm import Key, Session, Table, inspect
 from dynaorm.description import AccessPattern, Entry, answer_of, classify, describe, values_of
-from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.call import Call, Transport

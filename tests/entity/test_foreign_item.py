@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, ExpiresAt, Key, Table
-from dynaorm.entity.key import foreign_item, not_found
+from dynaorm.entity.foreign_item import foreign_item, not_found
 from dynaorm.entity.mapping.mapping import mapping_of
 
 app = Table("holders", pk="id", sk=None)
