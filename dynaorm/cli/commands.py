@@ -14,13 +14,13 @@ NAME: Final = "dynaorm"
 GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Begin": {
         "demo": ("demo", "Show in three scenes what writes do to the items of a table."),
-        "guide": ("guide", "Print all declarations and methods on a few pages."),
+        "guide": ("demo", "Print all declarations and methods on a few pages."),
     },
     "Read": {
         "get": ("query", "Show the entity with a key, or with a unique value."),
         "query": ("query", "Show entities by the key of a table or an index."),
         "history": ("query", "Show the versions of an entity."),
-        "show": ("show", "Show a stored item: what it is, and what is wrong with it."),
+        "show": ("query", "Show a stored item: what it is, and what is wrong with it."),
         "plan": ("plan", "Show what a write would send, and send nothing."),
     },
     "See the design": {
@@ -33,9 +33,9 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "backfill": ("verify", "Complete entities that are older than a declaration."),
     },
     "Create and change tables": {
-        "diff": ("apply", "Compare declared tables with the live ones."),
-        "apply": ("apply", "Bring live tables to their declarations."),
-        "export": ("export", "Write tables for CloudFormation, Terraform and others."),
+        "diff": ("tables", "Compare declared tables with the live ones."),
+        "apply": ("tables", "Bring live tables to their declarations."),
+        "export": ("tables", "Write tables for CloudFormation, Terraform and others."),
     },
     "Move data": {
         "dump": ("dump", "Write every item of a table to a file."),
