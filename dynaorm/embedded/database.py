@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
-from dynaorm.embedded.request import invalid, not_found, not_in_engine
+from dynaorm.embedded import rules
 from dynaorm.embedded.shape import Layout, Place, Shape, layout_of
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import NoAnswer, Reply
@@ -25,7 +25,6 @@ CREATE TABLE IF NOT EXISTS ":tables" (name TEXT PRIMARY KEY, description TEXT, t
 CREATE TABLE IF NOT EXISTS ":tokens" (token TEXT PRIMARY KEY, at REAL, body BLOB);
 CREATE TABLE IF NOT EXISTS ":streams" (arn TEXT PRIMARY KEY, description TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ":records" (number INTEGER PRIMARY KEY, arn TEXT, at REAL, record BLOB);
-CREATE INDEX IF NOT EXISTS ":tokens at" ON ":tokens" (at);
 CREATE INDEX IF NOT EXISTS ":records of" ON ":records" (arn, number);
 """
 _PATIENCE: Final = 10.0
@@ -165,7 +164,7 @@ class Database:
         """The same. Raises Refusal if there is none."""
         layout = self.find_table(name)
         if layout is None:
-            raise not_found()
+            raise rules.not_found()
         return layout
 
     def row(self, shape: Shape, place: Place) -> tuple[bytes, int] | None:
@@ -217,9 +216,11 @@ class Operation(NamedTuple):
     def check(self, name: str, request: Mapping[str, Any]) -> None:
         """Raise Refusal for a parameter that is missing or not known."""
         if missing := self.required - request.keys():
-            raise invalid(f"The parameter '{min(missing)}' is required but was not present in the request")
+            raise rules.invalid(
+                f"The parameter '{min(missing)}' is required but was not present in the request"
+            )
         if unknown := request.keys() - self.parameters:
-            raise not_in_engine(f"the parameter {min(unknown)} of {name}")
+            raise rules.not_in_engine(f"the parameter {min(unknown)} of {name}")
 
 
 OPERATIONS: Final[dict[str, Operation]] = {}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dynaorm.embedded import reads, streams, tables, writes
+from dynaorm.embedded import reads, rules, streams, tables, writes
 from dynaorm.embedded.database import OPERATIONS, Database
-from dynaorm.embedded.request import InvalidAction, invalid, not_in_engine
 from dynaorm.flow.call import Call, Clock, Reply
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.process import NotPicklable, register
@@ -40,9 +39,9 @@ class Engine(Database, NotPicklable):
         """
         operation = OPERATIONS.get(call.operation)
         if operation is None:
-            raise not_in_engine(f"the operation {call.operation}")
+            raise rules.not_in_engine(f"the operation {call.operation}")
         operation.check(call.operation, call.request)
         try:
             return self.answer(operation, call.request, call.timeout)
-        except InvalidAction as problem:
-            raise invalid(str(problem)) from None
+        except rules.InvalidAction as problem:
+            raise rules.invalid(str(problem)) from None

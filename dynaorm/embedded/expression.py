@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
-from dynaorm.embedded.request import InvalidAction, invalid
+from dynaorm.embedded import rules
 from dynaorm.embedded.values import given_values, number_problem
 from dynaorm.item.condition import (
     Attr,
@@ -104,7 +104,7 @@ def expressions(request: Mapping[str, Any], *kinds: str) -> list[Any]:
         return [{}, *[None] * len(kinds)]
     for parameter in _PARAMETERS:
         if parameter in request and not request[parameter]:
-            raise invalid(f"{parameter} must not be empty")
+            raise rules.invalid(f"{parameter} must not be empty")
     names: Mapping[str, str] = request.get(_PARAMETERS[0]) or {}
     values = given_values(request.get(_PARAMETERS[1]) or {})
     given = tuple(names.items())
@@ -126,8 +126,8 @@ def _refuse_unused(
     for parameter, placeholders in zip(reversed(_PARAMETERS), (values, names), strict=True):
         if unused := sorted(placeholders.keys() - used):
             if not has_expressions:
-                raise invalid(f"{parameter} can only be specified when using expressions")
-            raise invalid(
+                raise rules.invalid(f"{parameter} can only be specified when using expressions")
+            raise rules.invalid(
                 f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(unused)}}}"
             )
 
@@ -155,7 +155,7 @@ def _undefined(what: str) -> str:
 
 
 def _invalid(kind: str, problem: str) -> Exception:
-    return invalid(f"Invalid {kind}: {problem}")
+    return rules.invalid(f"Invalid {kind}: {problem}")
 
 
 def _is_placeholder(operand: object) -> bool:
@@ -402,26 +402,30 @@ class _Parser:
     # -- updates -----------------------------------------------------------------------------------------------------
 
     def _update(self) -> list[Change]:
-        clauses = {"SET": self._set, "REMOVE": self._remove, "ADD": self._add, "DELETE": self._delete}
         seen: set[str] = set()
         changes: list[Change] = []
         while self._next:
-            keyword = self._take(*clauses).upper()
+            keyword = self._take("SET", "REMOVE", "ADD", "DELETE").upper()
             if keyword in seen:
                 what = f'The "{keyword}" section can only be used once in an update expression;'
                 raise _invalid(self._kind, what)
             seen.add(keyword)
-            changes += self._listed(clauses[keyword])
+            changes += self._listed(partial(self._change, keyword))
         self._check_overlaps([change.path for change in changes])
         return changes
 
-    def _set(self) -> Change:
+    def _change(self, keyword: str) -> Change:
         path = self._path()
+        if keyword == "REMOVE":
+            return Remove(path)
+        if keyword != "SET":
+            value = self._value()
+            self.checks.append((keyword, (value,)))
+            return AddTo(path, value) if keyword == "ADD" else Discard(path, (value,))
         self._take("=")
         right = self._right_side()
-        if (sign := self._next) in ("+", "-"):
-            self._take()
-            right = self._checked(sign, right, self._right_side())
+        if self._next in ("+", "-"):
+            right = self._checked(self._take(), right, self._right_side())
         return SetTo(path, right)
 
     def _checked(self, function: str, *operands: Operand) -> Operand:
@@ -441,19 +445,6 @@ class _Parser:
             if function == "if_not_exists"
             else self._checked(function, first, second)
         )
-
-    def _remove(self) -> Change:
-        return Remove(self._path())
-
-    def _add(self) -> Change:
-        change = AddTo(self._path(), self._value())
-        self.checks.append(("ADD", (change.value,)))
-        return change
-
-    def _delete(self) -> Change:
-        change = Discard(self._path(), (self._value(),))
-        self.checks.append(("DELETE", change.values))
-        return change
 
     def _check_overlaps(self, paths: Sequence[Path]) -> None:
         if len({path[0] for path in paths}) == len(paths):
@@ -488,7 +479,7 @@ def changes_for(item: Item, changes: Iterable[Change], given: Item) -> list[Chan
     """The changes of an update expression with the values of its right sides, for the item before the update.
 
     Raises:
-        InvalidAction: an operand is not stored, or has the wrong type.
+        rules.InvalidAction: an operand is not stored, or has the wrong type.
     """
     scope = {**item, **given}
     return [_settled(change, scope) for change in changes]
@@ -508,7 +499,7 @@ def _evaluated(operand: Any, scope: Item) -> AttributeValue:
     if isinstance(operand, Attr):
         value = value_at(scope, operand.path)
         if value is None:
-            raise InvalidAction(
+            raise rules.InvalidAction(
                 "The provided expression refers to an attribute that does not exist in the item"
             )
         return value
@@ -521,7 +512,7 @@ def _evaluated(operand: Any, scope: Item) -> AttributeValue:
     for each in (first, second):
         value = _evaluated(each, scope)
         if tag not in value:
-            raise InvalidAction("An operand in the update expression has an incorrect data type")
+            raise rules.InvalidAction("An operand in the update expression has an incorrect data type")
         contents.append(value[tag])
     if tag == "L":
         return {"L": [*contents[0], *contents[1]]}
@@ -529,7 +520,7 @@ def _evaluated(operand: Any, scope: Item) -> AttributeValue:
     try:
         return {"N": number_text(EXACT.add(left, right) if function == "+" else EXACT.subtract(left, right))}
     except ValueError as problem:
-        raise InvalidAction(number_problem(problem)) from None
+        raise rules.InvalidAction(number_problem(str(problem))) from None
 
 
 def projected(item: Item, paths: Sequence[Path]) -> Item:

@@ -8,21 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from dynaorm.embedded import rules
 from dynaorm.embedded.database import Database, item_of, operation
 from dynaorm.embedded.expression import expressions, projected
-from dynaorm.embedded.request import (
-    CAPACITY,
-    NAMES,
-    PLACEHOLDERS,
-    InvalidAction,
-    Units,
-    check_length,
-    choice,
-    consumed,
-    invalid,
-    invalid_parameter,
-    unmet,
-)
 from dynaorm.embedded.shape import Layout, Shape, key_range
 from dynaorm.embedded.values import stored_values
 from dynaorm.flow.call import Reason, Refusal, Reply
@@ -38,18 +26,18 @@ _MOST_SEGMENTS: Final = 1_000_000
 _READ_UNIT: Final = 4 * KB
 _PAGE: Final = (
     "IndexName FilterExpression ProjectionExpression Select Limit ExclusiveStartKey ConsistentRead "
-    f"{PLACEHOLDERS}"
+    f"{rules.PLACEHOLDERS}"
 )
 
 
-@operation("TableName Key", f"ConsistentRead ProjectionExpression {NAMES}")
+@operation("TableName Key", f"ConsistentRead ProjectionExpression {rules.NAMES}")
 def get_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a GetItem."""
     layout = db.table(request["TableName"])
     text, size = _stored(db, layout, request)
-    if text is not None and CAPACITY not in request:
+    if text is not None and rules.CAPACITY not in request:
         return Body(b'{"Item":%b}' % text)
-    capacity = consumed(request, {(layout.name, "", ""): _units(request, size)})
+    capacity = rules.consumed(request, {(layout.name, "", ""): _units(request, size)})
     return capacity if text is None else Body(b'{"Item":%b%b' % (text, _rest(capacity)))
 
 
@@ -72,19 +60,19 @@ def _rest(members: Mapping[str, Any]) -> bytes:
     return b"," + encode_body(members)[1:] if members else b"}"
 
 
-@operation("RequestItems", CAPACITY)
+@operation("RequestItems", rules.CAPACITY)
 def batch_get_item(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a BatchGetItem."""
     tables = request["RequestItems"]
-    check_length("requestItems", sum(len(read["Keys"]) for read in tables.values()), _MOST_KEYS)
+    rules.check_length("requestItems", sum(len(read["Keys"]) for read in tables.values()), _MOST_KEYS)
     room = _MOST_BATCH_BYTES
     answers: list[bytes] = []
     left: dict[str, Any] = {}
-    units: Units = {}
+    units: rules.Units = {}
     for name, read in tables.items():
         layout = db.table(name)
         if len({layout.key_place(stored_values(key)) for key in read["Keys"]}) < len(read["Keys"]):
-            raise invalid("Provided list of item keys contains duplicates")
+            raise rules.invalid("Provided list of item keys contains duplicates")
         sum_, texts = 0.0, []
         for position, key in enumerate(read["Keys"]):
             text, size = _stored(db, layout, {**read, "Key": key})
@@ -97,35 +85,35 @@ def batch_get_item(db: Database, request: Mapping[str, Any]) -> Reply:
                 texts.append(text)
         answers.append(b"%b:[%b]" % (encode_body(name), b",".join(texts)))
         units[layout.name, "", ""] = sum_
-    rest = {"UnprocessedKeys": left, **consumed(request, units, listed=True)}
+    rest = {"UnprocessedKeys": left, **rules.consumed(request, units, listed=True)}
     return Body(b'{"Responses":{%b}%b' % (b",".join(answers), _rest(rest)))
 
 
-@operation("TransactItems", CAPACITY)
+@operation("TransactItems", rules.CAPACITY)
 def transact_get_items(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a TransactGetItems."""
     reads = [action["Get"] for action in request["TransactItems"]]
-    check_length("transactItems", len(reads), ACTION_LIMIT)
+    rules.check_length("transactItems", len(reads), ACTION_LIMIT)
     check_distinct([(read["TableName"], repr(stored_values(read["Key"]))) for read in reads])
     answers: list[bytes] = []
-    units: Units = {}
+    units: rules.Units = {}
     for position, read in enumerate(reads):
         layout = db.table(read["TableName"])
         try:
             text, size = _stored(db, layout, read)
-        except InvalidAction as problem:
+        except rules.InvalidAction as problem:
             raise cancelled(len(reads), {position: Reason("ValidationError", str(problem))}) from None
         place = layout.name, "", ""
         units[place] = units.get(place, 0.0) + 4 * _units({}, size)
         answers.append(b"{}" if text is None else b'{"Item":%b}' % text)
-    rest = consumed(request, units, listed=True)
+    rest = rules.consumed(request, units, listed=True)
     return Body(b'{"Responses":[%b]%b' % (b",".join(answers), _rest(rest)))
 
 
 def check_distinct(places: Sequence[object]) -> None:
     """Refuse a transaction that names an item twice."""
     if len({*places}) < len(places):
-        raise invalid("Transaction request cannot include multiple operations on one item")
+        raise rules.invalid("Transaction request cannot include multiple operations on one item")
 
 
 def cancelled(actions: int, reasons: Mapping[int, Reason]) -> Refusal:
@@ -152,7 +140,7 @@ def query(db: Database, request: Mapping[str, Any]) -> Reply:
     for path in () if page.wanted is None else paths_of(page.wanted):
         if path[0] in page.shape.names:
             what = "Filter Expression can only contain non-primary key attributes"
-            raise invalid(f"{what}: Primary key attribute: {path[0]}")
+            raise rules.invalid(f"{what}: Primary key attribute: {path[0]}")
     return page.reply(partition)
 
 
@@ -165,11 +153,11 @@ def scan(db: Database, request: Mapping[str, Any]) -> Reply:
         return page.reply()
     if segment is None or count is None:
         given, missing = ("Segment", "TotalSegments") if count is None else ("TotalSegments", "Segment")
-        raise invalid(
+        raise rules.invalid(
             f"The {missing} parameter is required but was not present in the request when parameter {given} is present"
         )
     if not 0 <= segment < count <= _MOST_SEGMENTS:
-        raise invalid(
+        raise rules.invalid(
             "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
             f"Segment: {segment} is not less than TotalSegments: {count}"
         )
@@ -200,7 +188,7 @@ class _Page:
         """Read them; of one ``partition``, if it is given."""
         request, shape, layout = self.request, self.shape, self.layout
         if request.get("ConsistentRead") and shape.is_global:
-            raise invalid("Consistent reads are not supported on global secondary indexes")
+            raise rules.invalid("Consistent reads are not supported on global secondary indexes")
         select, is_fetched = _selected(shape, request, self.paths)
         limit = request.get("Limit")
         size, scanned, last = 0, 0, None
@@ -224,13 +212,13 @@ class _Page:
             (layout.name, "", ""): 0.0,
             (layout.name, shape.kind, shape.index or ""): _units(request, size),
         }
-        members |= consumed(request, units)
+        members |= rules.consumed(request, units)
         return members if select == "COUNT" else Body(b'{"Items":[%b]%b' % (b",".join(texts), _rest(members)))
 
     def _rows(self, partition: bytes | None) -> Iterable[tuple[bytes, int]]:
         limit, start = self.request.get("Limit"), self.request.get("ExclusiveStartKey")
         if limit is not None and limit < 1:
-            raise unmet("Limit", limit, "have value greater than or equal to 1")
+            raise rules.unmet("Limit", limit, "have value greater than or equal to 1")
         is_forward = self.request.get("ScanIndexForward") is not False
         columns = self.shape.columns
         if start is not None:
@@ -238,7 +226,7 @@ class _Page:
             is_query = partition is not None
             if is_query and places[0] != partition:
                 what = "is outside query boundaries based on provided conditions"
-                raise invalid(f"The provided starting key {what}")
+                raise rules.invalid(f"The provided starting key {what}")
             sign = ">" if is_forward else "<"
             # The column is an end of what SQLite reads: by row values alone, it would read from the beginning.
             self.restrict(f"{columns[is_query]} {sign}= ?", places[is_query])
@@ -256,7 +244,7 @@ class _Page:
         table, shape = self.layout.base, self.shape
         base, place = table.place_of(start), shape.place_of(start)
         if base is None or place is None or start.keys() != {*table.names, *shape.names}:
-            raise invalid("The provided starting key is invalid")
+            raise rules.invalid("The provided starting key is invalid")
         return place if shape.index is None else (*place, *base)
 
     def _shown(self, text: bytes, *, is_fetched: bool) -> bytes | None:
@@ -277,25 +265,25 @@ def _selected(shape: Shape, request: Mapping[str, Any], paths: list[Path] | None
     select = request.get("Select") or ""
     if select:
         kinds = ("ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT")
-        choice(request, "Select", *kinds)
+        rules.choice(request, "Select", *kinds)
     if paths is not None and select not in ("", "SPECIFIC_ATTRIBUTES"):
         named = "only the Count" if select == "COUNT" else select
-        raise invalid(f"Cannot specify the ProjectionExpression when choosing to get {named}")
+        raise rules.invalid(f"Cannot specify the ProjectionExpression when choosing to get {named}")
     if paths is None and select == "SPECIFIC_ATTRIBUTES":
-        raise invalid(
+        raise rules.invalid(
             "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and shape.index is None:
-        raise invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        raise rules.invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
     if shape.projected is None:
         return select, False
     if select == "ALL_ATTRIBUTES" and shape.is_global:
-        raise invalid_parameter(
+        raise rules.invalid_parameter(
             f"Select type ALL_ATTRIBUTES is not supported for global secondary index {shape.index} because its "
             "projection type is not ALL"
         )
     lacking = sorted({str(path[0]) for path in paths or ()} - shape.projected)
     if lacking and shape.is_global:
         listed = ", ".join(lacking)
-        raise invalid_parameter(f"Global secondary index {shape.index} does not project [{listed}]")
+        raise rules.invalid_parameter(f"Global secondary index {shape.index} does not project [{listed}]")
     return select, bool(lacking) or select == "ALL_ATTRIBUTES"

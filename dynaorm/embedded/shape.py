@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from dynaorm.embedded import rules
 from dynaorm.embedded.expression import VALUES
-from dynaorm.embedded.request import INVALID, InvalidAction, invalid, invalid_parameter
 from dynaorm.embedded.values import END, after, key_bytes
 from dynaorm.failure import counted
 from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, Not, Or
@@ -75,7 +75,7 @@ class Shape:
         for keys, most, side in zip(self.sides, _MOST_BYTES, ("hash", "range"), strict=True):
             contents = [item[name][kind] for name, kind in keys if kind != "N" and name in item]
             if sum(len(part.encode() if isinstance(part, str) else part) for part in contents) > most:
-                raise invalid_parameter(
+                raise rules.invalid_parameter(
                     f"Aggregated size of the keys of kind {side} has exceeded the size limit of {counted(most, 'byte')}"
                 )
 
@@ -108,7 +108,7 @@ class Layout:
         for shape in self.shapes:
             if shape.index == index:
                 return shape
-        raise invalid(f"The table does not have the specified index: {index}")
+        raise rules.invalid(f"The table does not have the specified index: {index}")
 
     def key_place(self, key: Item) -> Place:
         """Where the item with a key lies. Raises InvalidAction for another key, Refusal for an empty or long one."""
@@ -118,7 +118,7 @@ class Layout:
                 if name in key:
                     check_not_empty(name, key[name])
         if place is None or len(key) != len(self.base.names):
-            raise InvalidAction("The provided key element does not match the schema")
+            raise rules.InvalidAction("The provided key element does not match the schema")
         if len(place[0]) + len(place[1]) > _MOST_BYTES[1]:
             self.base.check_length(key)
         return place
@@ -130,10 +130,10 @@ class Layout:
             for name, kind in (*self.base.sides[0], *self.base.sides[1]):
                 value = item.get(name)
                 if value is None:
-                    raise InvalidAction(f"{INVALID}Missing the key {name} in the item")
+                    raise rules.InvalidAction(f"{rules.INVALID}Missing the key {name} in the item")
                 if kind not in value:
                     wrong = f"{name} expected: {kind} actual: {next(iter(value))}"
-                    raise InvalidAction(f"{INVALID}Type mismatch for key {wrong}")
+                    raise rules.InvalidAction(f"{rules.INVALID}Type mismatch for key {wrong}")
                 check_not_empty(name, value)
         assert place is not None
         if len(place[0]) + len(place[1]) > _MOST_BYTES[1]:
@@ -150,9 +150,9 @@ class Layout:
                     continue
                 if kind in value:
                     what = _empty("A value specified for a secondary index key is not supported. ", kind)
-                    raise InvalidAction(f"{what} IndexName: {shape.index}, IndexKey: {name}")
-                raise InvalidAction(
-                    f"{INVALID}Type mismatch for Index Key {name} Expected: {kind} Actual: {next(iter(value))} "
+                    raise rules.InvalidAction(f"{what} IndexName: {shape.index}, IndexKey: {name}")
+                raise rules.InvalidAction(
+                    f"{rules.INVALID}Type mismatch for Index Key {name} Expected: {kind} Actual: {next(iter(value))} "
                     f"IndexName: {shape.index}"
                 )
             shape.check_length(item)
@@ -162,7 +162,7 @@ def check_not_empty(name: str, value: AttributeValue) -> None:
     """Raise Refusal for an empty text or binary value of a key attribute."""
     ((kind, content),) = value.items()
     if kind in ("S", "B") and not content:
-        raise invalid(f"{_empty('', kind)} Key: {name}")
+        raise rules.invalid(f"{_empty('', kind)} Key: {name}")
 
 
 def _empty(where: str, kind: str) -> str:
@@ -217,20 +217,20 @@ def _shape(table: Mapping[str, Any], base: Shape | None, kind: str, described: M
 def key_range(shape: Shape, condition: Condition | None, given: Item) -> tuple[bytes, bytes, bytes | None]:
     """The partition, the least sort key, and what is behind the last. Raises Refusal if it is no key condition."""
     if condition is None:
-        raise invalid(
+        raise rules.invalid(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
     clauses: dict[str, tuple[str, list[AttributeValue]]] = {}
     for part in condition.parts if isinstance(condition, And) else (condition,):
         name, sign, operands = _clause(part)
         if name in clauses:
-            raise invalid("KeyConditionExpressions must only contain one condition per key")
+            raise rules.invalid("KeyConditionExpressions must only contain one condition per key")
         clauses[name] = sign, [_operand(operand, given) for operand in operands]
     partition = b""
     for name, kind in shape.sides[0]:
         sign, values = clauses.pop(name, ("", []))
         if sign != "=":
-            raise invalid("Query key condition not supported") if sign else _missed(name)
+            raise rules.invalid("Query key condition not supported") if sign else _missed(name)
         partition += _part(name, kind, values[0])
     low, end = _sort_range(shape.sides[1], clauses)
     for name in clauses:
@@ -269,20 +269,20 @@ def _clause(condition: Condition) -> tuple[str, str, list[Any]]:
             word = getattr(
                 condition, "operator", _NOT_SUPPORTED.get(type(condition), type(condition).__name__)
             )
-            raise invalid(f"Invalid operator used in KeyConditionExpression: {word}")
+            raise rules.invalid(f"Invalid operator used in KeyConditionExpression: {word}")
     if not isinstance(left, Attr) or left.path[0] == VALUES:
-        raise invalid(
+        raise rules.invalid(
             "Invalid KeyConditionExpression: Invalid operand: a key attribute must be on the left side"
         )
     if len(left.path) > 1:
-        raise invalid("KeyConditionExpressions cannot have conditions on nested attributes")
+        raise rules.invalid("KeyConditionExpressions cannot have conditions on nested attributes")
     return str(left.path[0]), sign, operands
 
 
 def _operand(operand: Any, given: Item) -> AttributeValue:
     value = value_at(given, operand.path) if isinstance(operand, Attr) and operand.path[0] == VALUES else None
     if value is None:
-        raise invalid(
+        raise rules.invalid(
             "Invalid KeyConditionExpression: Invalid operand: a key attribute is compared with a value only"
         )
     return value
@@ -290,10 +290,10 @@ def _operand(operand: Any, given: Item) -> AttributeValue:
 
 def _part(name: str, kind: str, value: AttributeValue, end: bytes = END) -> bytes:
     if kind not in value:
-        raise invalid_parameter("Condition parameter type does not match schema type")
+        raise rules.invalid_parameter("Condition parameter type does not match schema type")
     check_not_empty(name, value)
     return key_bytes(kind, value[kind], end)
 
 
 def _missed(name: str) -> Exception:
-    return invalid(f"Query condition missed key schema element: {name}")
+    return rules.invalid(f"Query condition missed key schema element: {name}")

@@ -6,11 +6,11 @@ A stream is one shard.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from dynaorm.embedded import rules
 from dynaorm.embedded.database import Database, operation
-from dynaorm.embedded.request import choice, invalid, not_found
 from dynaorm.embedded.shape import Layout
 from dynaorm.flow.call import Refusal, Reply
 from dynaorm.item.json_body import decode_body, encode_body
@@ -24,30 +24,37 @@ _DIGITS: Final = 21
 _FIRST_AND_LAST: Final = 'SELECT MIN(number), COALESCE(MAX(number), 0) FROM ":records"'
 
 
-def record_change(db: Database, layout: Layout, before: Item | None, after: Item | None) -> None:
-    """Add the record of a change to the stream of its table."""
-    arn, view = layout.description["LatestStreamArn"], layout.view or ""
-    number = db.execute(_FIRST_AND_LAST).fetchone()[1] + 1
+def record_of(
+    number: int, view: str, key_names: Iterable[str], *, before: Item | None, after: Item | None
+) -> Any:
+    """The record of a change in a stream with a view, but for its time and its table."""
     some = after or before or {}
-    images: dict[str, Item] = {"Keys": {name: some[name] for name in layout.base.names}}
+    images: dict[str, Item] = {"Keys": {name: some[name] for name in key_names}}
     for side, item in (("New", after), ("Old", before)):
         if item is not None and side.upper() in view.split("_"):
             images[f"{side}Image"] = item
-    content = {
+    return {
         "eventID": f"{number:032x}",
         "eventName": "INSERT" if before is None else "REMOVE" if after is None else "MODIFY",
         "eventVersion": "1.1",
         "eventSource": "aws:dynamodb",
-        "awsRegion": db.home.split(":")[3],
+        "awsRegion": "us-east-1",
         "dynamodb": {
-            "ApproximateCreationDateTime": int(db.now()),
             **images,
             "SequenceNumber": str(number).zfill(_DIGITS),
             "SizeBytes": sum(map(item_size, images.values())),
             "StreamViewType": view,
         },
     }
-    db.execute('INSERT INTO ":records" VALUES (?, ?, ?, ?)', number, arn, db.now(), encode_body(content))
+
+
+def record_change(db: Database, layout: Layout, before: Item | None, after: Item | None) -> None:
+    """Add the record of a change to the stream of its table."""
+    arn, number = layout.description["LatestStreamArn"], db.execute(_FIRST_AND_LAST).fetchone()[1] + 1
+    record = record_of(number, layout.view or "", layout.base.names, before=before, after=after)
+    record["awsRegion"] = db.home.split(":")[3]
+    record["dynamodb"]["ApproximateCreationDateTime"] = int(db.now())
+    db.execute('INSERT INTO ":records" VALUES (?, ?, ?, ?)', number, arn, db.now(), encode_body(record))
 
 
 def open_stream(db: Database, layout: Layout) -> None:
@@ -99,9 +106,9 @@ def get_shard_iterator(db: Database, request: Mapping[str, Any]) -> Reply:
     arn = request["StreamArn"]
     _stream(db, arn)
     if request["ShardId"] != _SHARD:
-        raise not_found(f": Shard: {request['ShardId']} not found")
+        raise rules.not_found(f": Shard: {request['ShardId']} not found")
     kinds = ("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
-    kind = choice(request, "ShardIteratorType", *kinds)
+    kind = rules.choice(request, "ShardIteratorType", *kinds)
     last = 0
     if kind == "LATEST":
         last = db.execute(_FIRST_AND_LAST).fetchone()[1]
@@ -120,7 +127,7 @@ def get_records(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a GetRecords."""
     arn, bar, text = request["ShardIterator"].rpartition("|")
     if not bar or not text.isdecimal():
-        raise invalid("Invalid ShardIterator")
+        raise rules.invalid("Invalid ShardIterator")
     _, is_open = _stream(db, arn)
     db.execute('DELETE FROM ":records" WHERE at < ?', db.now() - _SECONDS)
     records: list[Any] = []
@@ -141,7 +148,7 @@ def _stream(db: Database, arn: str) -> tuple[Mapping[str, Any], bool]:
     """The stream, and whether it is open. Raises Refusal if there is none."""
     row = db.execute('SELECT description FROM ":streams" WHERE arn = ?', arn).fetchone()
     if row is None:
-        raise not_found(f": Stream: {arn} not found")
+        raise rules.not_found(f": Stream: {arn} not found")
     stream = json.loads(row[0])
     layout = db.find_table(stream["TableName"])
     is_open = layout is not None and layout.view and layout.description["LatestStreamArn"] == arn

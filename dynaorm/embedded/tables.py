@@ -7,15 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dynaorm.embedded import rules
 from dynaorm.embedded.database import Database, operation
-from dynaorm.embedded.request import (
-    check_length,
-    invalid,
-    invalid_parameter,
-    not_found,
-    refuse_first,
-    unmet,
-)
 from dynaorm.embedded.shape import INDEXES, Layout
 from dynaorm.embedded.streams import open_stream
 from dynaorm.embedded.writes import fill
@@ -70,7 +63,7 @@ def delete_table(db: Database, request: Mapping[str, Any]) -> Reply:
     layout = _layout(db, request)
     if layout.description.get("DeletionProtectionEnabled"):
         what = "Resource cannot be deleted as it is currently protected against deletion"
-        raise invalid(f"{what}. Disable deletion protection first.")
+        raise rules.invalid(f"{what}. Disable deletion protection first.")
     db.drop(layout)
     return {"TableDescription": {**layout.description, "TableStatus": "DELETING"}}
 
@@ -90,7 +83,7 @@ def update_table(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer an UpdateTable."""
     layout = _layout(db, request)
     if request.keys() <= {"TableName", "AttributeDefinitions"}:
-        raise invalid(
+        raise rules.invalid(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
             "SSESpecification or ReplicaUpdates is required"
         )
@@ -115,9 +108,9 @@ def _change_index(description: dict[str, Any], verb: str, index: Mapping[str, An
     indexes = description.pop(kind, [])
     others = [each for each in indexes if each["IndexName"] != name]
     if verb == "Create" and len(others) < len(indexes):
-        raise invalid(f"Attempting to create an index which already exists: {name}")
+        raise rules.invalid(f"Attempting to create an index which already exists: {name}")
     if verb != "Create" and len(others) == len(indexes):
-        raise not_found(f": Index: {name}")
+        raise rules.not_found(f": Index: {name}")
     left = {"Create": [*indexes, _index(description["TableArn"], index)], "Delete": others}.get(verb, indexes)
     if left:
         description[kind] = left
@@ -127,14 +120,14 @@ def _layout(db: Database, request: Mapping[str, Any]) -> Layout:
     name = request["TableName"].rpartition(":table/")[2]
     layout = db.find_table(name)
     if layout is None:
-        raise not_found(f": Table: {name} not found")
+        raise rules.not_found(f": Table: {name} not found")
     return layout
 
 
 def _changed(db: Database, description: dict[str, Any], request: Mapping[str, Any]) -> Mapping[str, Any]:
     """Keep a description with the settings of a request. Raises Refusal if it breaks a rule."""
     billing, throughput = request.get("BillingMode"), request.get("ProvisionedThroughput")
-    refuse_first(
+    rules.refuse_first(
         (
             billing == "PROVISIONED" and throughput is None,
             "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
@@ -175,7 +168,7 @@ def _set_stream(db: Database, description: dict[str, Any], wanted: Mapping[str, 
     is_open = "StreamSpecification" in description
     if not wanted.get("StreamEnabled"):
         if not is_open and "StreamViewType" in wanted:
-            raise invalid_parameter(
+            raise rules.invalid_parameter(
                 "Table is being created with a stream disabled, StreamViewType should not be specified"
             )
         description.pop("StreamSpecification", None)
@@ -208,10 +201,10 @@ def update_time_to_live(db: Database, request: Mapping[str, Any]) -> Reply:
     layout, wanted = _layout(db, request), request["TimeToLiveSpecification"]
     present, enables = _ttl(db, layout), wanted["Enabled"]
     if enables is (present is not None):
-        raise invalid(f"TimeToLive is already {'enabled' if enables else 'disabled'}")
+        raise rules.invalid(f"TimeToLive is already {'enabled' if enables else 'disabled'}")
     if not enables and present != wanted["AttributeName"]:
         what = f"current AttributeName is {present}"
-        raise invalid(f"TimeToLive is active on a different AttributeName: {what}")
+        raise rules.invalid(f"TimeToLive is active on a different AttributeName: {what}")
     attribute = wanted["AttributeName"] if enables else None
     db.execute('UPDATE ":tables" SET ttl = ? WHERE name = ?', attribute, layout.name)
     return {"TimeToLiveSpecification": wanted}
@@ -227,16 +220,16 @@ def _ttl(db: Database, layout: Layout) -> str | None:
 
 
 def _check_name(parameter: str, name: str) -> None:
-    check_length(parameter, len(name), 255, 3)
+    rules.check_length(parameter, len(name), 255, 3)
     if not _NAME.fullmatch(name):
-        raise unmet(parameter, name, f"satisfy regular expression pattern: {_NAME.pattern}")
+        raise rules.unmet(parameter, name, f"satisfy regular expression pattern: {_NAME.pattern}")
 
 
 def _check(description: Mapping[str, Any]) -> None:
     partition, sort = _sides(description["KeySchema"])
     names = [index["IndexName"] for kind in INDEXES for index in description.get(kind, ())]
     twice = [name for name in names if names.count(name) > 1]
-    refuse_first(
+    rules.refuse_first(
         (
             len(partition) != 1 or len(sort) > 1 or partition == sort,
             "Invalid KeySchema: a table has one HASH key and at most one RANGE key",
@@ -253,7 +246,7 @@ def _check(description: Mapping[str, Any]) -> None:
     defined = {each["AttributeName"] for each in description["AttributeDefinitions"]}
     used = _key_attributes(description)
     lacking, left = sorted(used - defined), sorted(defined - used)
-    refuse_first(
+    rules.refuse_first(
         (lacking, f"Some index key attributes are not defined in AttributeDefinitions. Keys: {lacking}"),
         (left, f"Some AttributeDefinitions are not used: {left}"),
     )
@@ -266,7 +259,7 @@ def _check_index(index: Mapping[str, Any], partition: list[str], *, is_local: bo
     is_long = not 1 <= len(own) <= _MOST_PARTS or len(sort) > _MOST_PARTS
     projection = index["Projection"]
     kind, others = projection.get("ProjectionType"), projection.get("NonKeyAttributes")
-    refuse_first(
+    rules.refuse_first(
         (
             is_local and not has_sort,
             "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",

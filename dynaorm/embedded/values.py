@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.embedded.request import invalid, invalid_parameter
+from dynaorm.embedded import rules
 from dynaorm.flow.call import Refusal
 from dynaorm.item.value import AttributeValue, number_text
 
@@ -21,11 +21,18 @@ END: Final = b"\0\1"
 _LEAST_EXPONENT: Final = -130
 _UPSIDE_DOWN: Final = bytes.maketrans(b"0123456789", b"9876543210")
 _NESTING_LIMIT: Final = 32
+_ONE_TYPE: Final = "must contain exactly one of the supported datatypes"
 
 
 def stored_values(values: Mapping[str, Any], depth: int = 1) -> dict[str, AttributeValue]:
     """Attribute values by name, as they are stored. Raises Refusal for a value that DynamoDB does not store."""
-    return {name: _stored(value, depth) for name, value in values.items()}
+    return {
+        # Most values are texts.
+        name: value
+        if type(value) is dict and type(text := value.get("S")) is str and text.isascii() and len(value) == 1
+        else _stored(value, depth)
+        for name, value in values.items()
+    }
 
 
 def given_values(values: Mapping[str, Any]) -> Mapping[str, AttributeValue]:
@@ -36,38 +43,36 @@ def given_values(values: Mapping[str, Any]) -> Mapping[str, AttributeValue]:
             given[placeholder] = _stored(value, 1)
         except Refusal as refusal:
             problem = f"invalid value: {refusal.message} for key {placeholder}"
-            raise invalid(f"ExpressionAttributeValues contains {problem}") from None
+            raise rules.invalid(f"ExpressionAttributeValues contains {problem}") from None
     return given
 
 
-def number_problem(problem: ValueError) -> str:
+def number_problem(problem: str) -> str:
     """DynamoDB's message for a number that it does not store."""
-    if "digit" in str(problem) and "126" not in str(problem):
+    if "digit" in problem and "126" not in problem:
         return "Attempting to store more than 38 significant digits in a Number"
     return "Number overflow. Attempting to store a number with magnitude larger than supported range"
 
 
 def _stored(value: Any, depth: int) -> AttributeValue:
-    if type(value) is not dict or len(value) != 1:
-        many = "has more than one datatypes set" if value else "is empty"
-        raise invalid(f"Supplied AttributeValue {many}, must contain exactly one of the supported datatypes")
-    content: Any
-    ((tag, content),) = value.items()
-    if tag == "S" and type(content) is str and content.isascii():
-        return value  # most values
-    kind: Any
+    tag, content = next(iter(value.items())) if type(value) is dict and len(value) == 1 else ("", None)
     kind, change = _KINDS.get(tag, (None, None))
     if kind is None or not isinstance(content, kind):
-        wrong = f"has {tag} of type {type(content).__name__}" if kind else "is empty"
-        raise invalid(f"Supplied AttributeValue {wrong}, must contain exactly one of the supported datatypes")
-    if tag in ("L", "M"):
-        if content and depth == _NESTING_LIMIT:
-            raise invalid(
-                "Nesting Levels have exceeded supported limits: "
-                "Attributes in the item have nested levels beyond supported limit"
-            )
-        if tag == "M":
-            return {tag: stored_values(content, depth + 1)}
+        many = isinstance(value, dict) and len(value) > 1
+        wrong = (
+            "has more than one datatypes set"
+            if many
+            else f"has {tag} of another type"
+            if kind
+            else "is empty"
+        )
+        raise rules.invalid(f"Supplied AttributeValue {wrong}, {_ONE_TYPE}")
+    if content and depth == _NESTING_LIMIT and tag in ("L", "M"):
+        what = "Attributes in the item have nested levels beyond supported limit"
+        raise rules.invalid(f"Nesting Levels have exceeded supported limits: {what}")
+    if tag == "M":
+        return {tag: stored_values(content, depth + 1)}
+    if tag == "L":
         return {tag: [_stored(element, depth + 1) for element in content]}
     return value if change is None else {tag: change(content)}
 
@@ -86,30 +91,32 @@ def _number(text: str) -> str:
         # Decimal takes more than DynamoDB does: digits of other scripts, and underscores.
         return number_text(Decimal("" if "_" in text or not text.isascii() else text.strip()))
     except InvalidOperation:
-        raise invalid(f"The parameter cannot be converted to a numeric value: {text}") from None
+        raise rules.invalid(f"The parameter cannot be converted to a numeric value: {text}") from None
     except ValueError as problem:
-        raise invalid(number_problem(problem)) from None
+        raise rules.invalid(number_problem(str(problem))) from None
 
 
 def _null(content: bool) -> bool:
     if not content:
-        raise invalid_parameter("Null attribute value types must have the value of true")
+        raise rules.invalid_parameter("Null attribute value types must have the value of true")
     return content
 
 
 def _members(kind: str, member: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
     def change(members: list[Any]) -> list[Any]:
         if not members:
-            raise invalid_parameter(f"An {kind} set  may not be empty")
+            raise rules.invalid_parameter(f"An {kind} set  may not be empty")
         members = [*map(member, members)]
         if len(set(members)) < len(members):
-            raise invalid_parameter(f"Input collection [{', '.join(map(str, members))}] contains duplicates.")
+            raise rules.invalid_parameter(
+                f"Input collection [{', '.join(map(str, members))}] contains duplicates."
+            )
         return members
 
     return change
 
 
-_KINDS: Final[Mapping[str, tuple[type, Callable[[Any], Any] | None]]] = {
+_KINDS: Final[Mapping[str, tuple[Any, Callable[[Any], Any] | None]]] = {
     "S": (str, _text),
     "N": (str, _number),
     "B": (bytes, None),

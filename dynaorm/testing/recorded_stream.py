@@ -6,25 +6,17 @@ DynamoDB Streams API Reference).
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
 from dynaorm.argument import check_flag, check_kind
-from dynaorm.entity.table import StreamView, Table
-from dynaorm.item.size import item_size
-from dynaorm.item.value import Item
+from dynaorm.embedded.streams import record_of
 from dynaorm.testing.store import Store
 from dynaorm.testing.tables import Source, tables_of
 from dynaorm.testing.transports import ItemWrite
 
-_IMAGES: Final[Mapping[StreamView, tuple[str, ...]]] = {
-    "KEYS_ONLY": (),
-    "NEW_IMAGE": ("NewImage",),
-    "OLD_IMAGE": ("OldImage",),
-    "NEW_AND_OLD_IMAGES": ("NewImage", "OldImage"),
-}
 _TTL: Final = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
@@ -67,37 +59,17 @@ def stream_events(store: Store, *sources: Source, expired: bool = False) -> Iter
 
 
 def _record(write: ItemWrite, number: int, at: float, *, is_by_ttl: bool) -> dict[str, Any]:
-    table, old, new = write.table, write.old, write.new
-    view: StreamView = table.stream or "NEW_AND_OLD_IMAGES"
-    images = {"OldImage": old, "NewImage": new}
-    shown = {name: images[name] for name in _IMAGES[view] if images[name] is not None}
-    keys = _keys(table, old if new is None else new)
-    content = {
-        "eventID": f"{number:032x}",
-        "eventName": "INSERT" if old is None else "REMOVE" if new is None else "MODIFY",
-        "eventVersion": "1.1",
-        "eventSource": "aws:dynamodb",
-        "awsRegion": "us-east-1",
-        "dynamodb": {
-            # DynamoDB gives whole seconds.
-            "ApproximateCreationDateTime": float(int(at)),
-            "Keys": keys,
-            **shown,
-            "SequenceNumber": f"{number:021d}",
-            "SizeBytes": sum(item_size(one) for one in (keys, *shown.values()) if one is not None),
-            "StreamViewType": view,
-        },
-        **({"userIdentity": _TTL} if is_by_ttl and new is None else {}),
-        "eventSourceARN": f"arn:aws:dynamodb:us-east-1:123456789012:table/{table.name}/stream/2024-01-01T00:00:00.000",
-    }
+    table, view = write.table, write.table.stream or "NEW_AND_OLD_IMAGES"
+    content = record_of(number, view, table.key_names, before=write.old, after=write.new)
+    # DynamoDB gives whole seconds.
+    content["dynamodb"]["ApproximateCreationDateTime"] = float(int(at))
+    if is_by_ttl and write.new is None:
+        content["userIdentity"] = _TTL
+    stream = "stream/2024-01-01T00:00:00.000"
+    content["eventSourceARN"] = f"arn:aws:dynamodb:us-east-1:123456789012:table/{table.name}/{stream}"
     # As Lambda gives it: binary values are base64.
     found: dict[str, Any] = json.loads(json.dumps(content, default=_base64))
     return found
-
-
-def _keys(table: Table, item: Item | None) -> Item:
-    assert item is not None  # a write that stores nothing where nothing is has no record
-    return {name: item[name] for name in table.key_names}
 
 
 def _base64(value: Any) -> str:
