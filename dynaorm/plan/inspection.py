@@ -102,7 +102,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
 def _copied(value: Any) -> Any:
     """A copy of an attribute value, or of what else another program's item holds."""
     if isinstance(value, dict):
-        return {name: _copied(member) for name, member in value.items()}
+        return {name: one if type(one) is str else _copied(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_copied(member) for member in value]
     return set(value) if isinstance(value, set) else value
