@@ -26,15 +26,15 @@ def load_module(name: str) -> Any:
     except DynaormError:
         raise
     except (Exception, SystemExit) as failure:  # a module may do anything when it is imported
+        missing = failure.name if isinstance(failure, ModuleNotFoundError) else None
         # The module itself or its package is missing, not one that it imports.
-        if isinstance(failure, ModuleNotFoundError) and f"{name}.".startswith(f"{failure.name}."):
-            problem, remedy = (
-                f"there is no module {name!r}",
-                "run it where the module can be imported (PYTHONPATH)",
-            )
+        if missing is not None and f"{name}.".startswith(f"{missing}."):
+            problem = f"there is no module {name!r}"
         else:
             problem = f"the module {name!r} cannot be imported: {type(failure).__name__}: {failure}{_place(failure)}"
-            remedy = "correct it, or name another module"
+        remedy = "correct it, or name another module"
+        if missing is not None:
+            remedy = f"correct the name, or add the folder of {missing!r} to PYTHONPATH"
         raise UsageError(problem=problem, remedy=remedy) from failure
 
 

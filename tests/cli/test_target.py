@@ -32,6 +32,17 @@ def test_an_error_of_the_module_itself_is_told_with_its_place(monkeypatch: pytes
         load_target("dynaorm.testing.moto_engine:strict_moto")
 
 
+def test_a_module_that_is_missing_is_to_be_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "shop.py").write_text("import helper_beside_it")
+    monkeypatch.syspath_prepend(tmp_path)
+    for module, missing in (("package.shop", "helper_beside_it"), ("nowhere", "nowhere")):
+        with pytest.raises(UsageError, match=f"add the folder of '{missing}' to PYTHONPATH"):
+            load_target(f"{module}:app")
+
+
 @pytest.mark.parametrize("text", ["raise SystemExit(0)", "1 / 0", "x = (", "raise KeyError"])
 def test_a_module_cannot_end_the_command(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"ending_{abs(hash(text))}"
