@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.late import late
-from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
+from dynaorm.streams.event import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.interpret import TableNames
 from dynaorm.streams.subscription import Delivery, Function, Subscriptions
 from dynaorm.transport.process import register

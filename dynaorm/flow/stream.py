@@ -22,9 +22,8 @@ from dynaorm.errors import CheckpointExpired, StoreError, Unreachable, UsageErro
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, Refusal, Reply, waited
 from dynaorm.flow.read import answered, describe_table, error_of_refusal, part_of
 from dynaorm.record import record, replace
-from dynaorm.streams.change import AnyChange, Internal
 from dynaorm.streams.checkpoint import Parents, StreamCheckpoint, checkpoint_in
-from dynaorm.streams.event import StreamRecord, record_in
+from dynaorm.streams.event import AnyChange, Internal, StreamRecord, record_in
 from dynaorm.streams.interpret import changes_in
 
 _POLL_SECONDS: Final = 1.0

@@ -19,16 +19,20 @@ from pydantic import AliasChoices, BaseModel, Field
 from dynaorm.argument import check_count, check_function, check_kind, check_plain_function
 from dynaorm.errors import DynaormError, StaleEntity, UsageError
 from dynaorm.failure import shown
-from dynaorm.integrations.entity_tag import EntityTags, entity_tags, etag
-from dynaorm.integrations.idempotency import IdempotencyKey, digits_of, key_in
-from dynaorm.integrations.problem import (
+from dynaorm.integrations.http import (
     BAD_ENTITY_TAG,
     BAD_IDEMPOTENCY_KEY,
     MEDIA_TYPE,
     NO_IDEMPOTENCY_KEY,
     NO_IF_MATCH,
     RETRY_AFTER,
+    EntityTags,
+    IdempotencyKey,
     Problem,
+    digits_of,
+    entity_tags,
+    etag,
+    key_in,
     problem_of,
 )
 from dynaorm.plan.inspection import inspect

@@ -18,8 +18,17 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import shown
 from dynaorm.item.value import Item, same
 from dynaorm.record import replace
-from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
-from dynaorm.streams.event import StreamRecord, records_of
+from dynaorm.streams.event import (
+    AnyChange,
+    Changed,
+    Deleted,
+    Inserted,
+    Internal,
+    StreamChange,
+    StreamRecord,
+    Unreadable,
+    records_of,
+)
 
 # What the item of a record was before the write and is after it: an entity, an internal item, or no item.
 #

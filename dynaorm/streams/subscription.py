@@ -15,8 +15,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.record import record
-from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
-from dynaorm.streams.event import records_of
+from dynaorm.streams.event import Changed, Deleted, Inserted, Internal, StreamChange, Unreadable, records_of
 from dynaorm.streams.interpret import TableNames, interpreter
 
 Function: TypeAlias = Callable[[Any], object]

@@ -27,10 +27,7 @@ from dynaorm.tools.either_session import (
 if TYPE_CHECKING:
     from dynaorm.entity.key import Key
     from dynaorm.entity.table import Table
-    from dynaorm.flow import application, history, stream, tables
-    from dynaorm.flow import dump_and_load as dumping
-    from dynaorm.flow import dump_and_load as loading
-    from dynaorm.flow import read as targets
+    from dynaorm.flow import application, dump_and_load, history, read, stream, tables
     from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
     from dynaorm.flow.dump_and_load import DumpResult, LoadResult
     from dynaorm.flow.integrity import repair as repairs
@@ -40,20 +37,19 @@ if TYPE_CHECKING:
     from dynaorm.flow.table_definition import Difference
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.session import Session
-    from dynaorm.streams.change import AnyChange, StreamChange
+    from dynaorm.streams.event import AnyChange, StreamChange
     from dynaorm.tools import line_file
 else:
     late(
         globals(),
         application="dynaorm.flow.application",
-        dumping="dynaorm.flow.dump_and_load",
+        dump_and_load="dynaorm.flow.dump_and_load",
         history="dynaorm.flow.history",
         line_file="dynaorm.tools.line_file",
-        loading="dynaorm.flow.dump_and_load",
         repairs="dynaorm.flow.integrity.repair",
         stream="dynaorm.flow.stream",
         tables="dynaorm.flow.tables",
-        targets="dynaorm.flow.read",
+        read="dynaorm.flow.read",
         verifying="dynaorm.flow.integrity.verify",
     )
 
@@ -195,7 +191,7 @@ async def dump(
         >>> dumped.lines, dumped.left_out
         (5, {'guard': 1, 'version': 2})
     """
-    work = dumping.dump_of(
+    work = dump_and_load.dump_of(
         table, session._context, entities=entities, segments=segments, segment=segment, rate=rate
     )
     check_progress(progress)
@@ -250,7 +246,7 @@ async def load(
         >>> loaded.stored, loaded.present, loaded.is_complete
         (0, 5, True)
     """
-    work = loading.line_load(table, session._context, raw=raw, concurrency=concurrency)
+    work = dump_and_load.line_load(table, session._context, raw=raw, concurrency=concurrency)
     check_progress(progress)
     async with opened(session, line_file.LoadFiles, work, source) as files:
         windows = files.windows()
@@ -496,7 +492,7 @@ async def prune(
         >>> prune(session, Key(Audit, equipment_id="e1"), keep=1)
         1
     """
-    target = targets.target_of(target)
+    target = read.target_of(target)
     return await run_write(
         session, "prune", history.prune(target, session._context, keep=keep, older_than=older_than)
     )
@@ -520,7 +516,7 @@ async def purge(session: EitherSession, target: Key[Any] | Any, /) -> int:
         >>> purge(session, Key(Audit, equipment_id="e1"))
         2
     """
-    return await run_write(session, "purge", history.purge(targets.target_of(target), session._context))
+    return await run_write(session, "purge", history.purge(read.target_of(target), session._context))
 
 
 async def _findings(

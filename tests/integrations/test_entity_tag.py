@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Session
 from dynaorm.errors import UsageError
-from dynaorm.integrations.entity_tag import EntityTags, entity_tags, etag
+from dynaorm.integrations.http import EntityTags, entity_tags, etag
 from dynaorm.transport import Transport
 from tests.cast.others import Loose
 from tests.cast.people import User

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.integrations.idempotency import IdempotencyKey, digits_of, key_in
+from dynaorm.integrations.http import IdempotencyKey, digits_of, key_in
 
 DAY = timedelta(days=1)
 

@@ -24,7 +24,7 @@ from dynaorm.errors import (
     Unreachable,
     Violation,
 )
-from dynaorm.integrations.problem import INTERNAL_ERROR, PROBLEMS, SOME_FAILED, problem_of
+from dynaorm.integrations.http import INTERNAL_ERROR, PROBLEMS, SOME_FAILED, problem_of
 from tests.test_errors import EMAIL, ONE, SAMPLES, SLUG, TREE
 
 STATUSES: dict[type[DynaormError], int] = {

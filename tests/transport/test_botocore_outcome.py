@@ -22,7 +22,7 @@ from botocore.httpsession import URLLib3Session
 
 from dynaorm.flow.call import NoAnswer, Refusal
 from dynaorm.item.json_body import Body
-from dynaorm.transport.botocore_outcome import (
+from dynaorm.transport.pynamodb import (
     CONNECTION_ERRORS,
     judge_answer,
     no_answer_of,

@@ -191,7 +191,7 @@ IN_SIGNATURES: Final = (
     *_of("dynaorm.session._async.session", "Source"),
     *_of("dynaorm.tools.line_file", "Target Source"),
     *_of("dynaorm.plan.inspection", "Inspection"),
-    *_of("dynaorm.streams.change", "StreamChange AnyChange"),
+    *_of("dynaorm.streams.event", "StreamChange AnyChange"),
     *_of("dynaorm.handler", "BatchResponse"),
     *_of("dynaorm.streams.interpret", "TableNames"),
     *_of("dynaorm.item.condition", "Condition"),

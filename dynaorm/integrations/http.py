@@ -1,17 +1,17 @@
-"""What a client of an HTTP service may know of an error: problem details (RFC 9457).
+"""What a service over HTTP needs of dynaorm: problem details of errors, entity tags, and ``Idempotency-Key``."""
 
-Rule 1. A problem names fields, and never a value, a key, an owner or a revision: the client may be a stranger.
-Rule 2. An error that the client can neither cause nor correct is an internal error, without details.
-Rule 3. A status of 503 says that the same request may succeed later.
-Rule 4. What failed of many decides together: the status of all failures if they have the same, otherwise 500 before
-        503 before 400. So no mistake of the service stays unseen, and a request that may do more later is repeated.
-"""
-
+import json
+import re
 from collections.abc import Mapping
+from datetime import timedelta
+from hashlib import sha256
 from typing import Final
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import state_of
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
@@ -29,7 +29,18 @@ from dynaorm.errors import (
     Throttled,
     TokenReused,
     Unreachable,
+    UsageError,
 )
+from dynaorm.failure import with_article
+from dynaorm.record import record
+
+# What a client of an HTTP service may know of an error: problem details (RFC 9457).
+#
+# Rule 1. A problem names fields, and never a value, a key, an owner or a revision: the client may be a stranger.
+# Rule 2. An error that the client can neither cause nor correct is an internal error, without details.
+# Rule 3. A status of 503 says that the same request may succeed later.
+# Rule 4. What failed of many decides together: the status of all failures if they have the same, otherwise 500 before
+#         503 before 400. So no mistake of the service stays unseen, and a request that may do more later is repeated.
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = {"Retry-After": "5"}
@@ -180,3 +191,134 @@ def _fields_at_fault(error: DynaormError) -> tuple[str, ...]:
     keys = error.key.fields if isinstance(error, AlreadyExists) else ()
     unique = [name for one in error.violations for name in one.fields or (one.constraint,)]
     return tuple(dict.fromkeys([*keys, *unique]))
+
+
+# Entity tags (RFC 9110, sections 8.8.3 and 13.1): the revision of an entity in HTTP headers.
+
+# One element of a list, which may be empty, and what ends it. A tag may contain commas.
+_ELEMENT: Final = re.compile(r'[ \t]*(?:(W/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|\Z)')
+
+
+def etag(entity: object) -> str:
+    """The revision of a loaded entity as a strong entity tag, in quotes: for the header ``ETag``.
+
+    Every write of the entity gives it another one. Fields that you changed and have not saved make no difference.
+
+    Args:
+        entity: the loaded entity.
+
+    Raises:
+        UsageError: the entity is new, or its table keeps no revisions.
+
+    Examples:
+        >>> etag(session.get_one(User, user_id="1"))
+        '"..."'
+    """
+    name, state = with_article(type(entity).__name__), state_of(entity)
+    if state is None:
+        raise UsageError(
+            problem=f"{name} that was not loaded or saved by a session has no ETag",
+            remedy="save or load it first",
+        )
+    revision = mapping_of(type(entity)).revision_of(state.item)
+    if revision is None:
+        raise UsageError(
+            problem=f"{name} that is stored without a revision has no ETag",
+            remedy="give its table a revision_attribute, and save it once",
+        )
+    # A revision that another program wrote may be any text.
+    return f'"{quote(revision, safe="")}"'
+
+
+@record
+class EntityTags:
+    """The entity tags of a header.
+
+    Attributes:
+        strong: the strong ones, in quotes.
+        weak: the weak ones, in quotes, without ``W/``.
+        is_any: whether the header is ``*``.
+    """
+
+    strong: frozenset[str]
+    weak: frozenset[str] = frozenset()
+    is_any: bool = False
+
+    def match_strongly(self, tag: str) -> bool:
+        """Whether the tag is one of these, and strong: the comparison of ``If-Match``."""
+        return self.is_any or tag in self.strong
+
+    def match_weakly(self, tag: str) -> bool:
+        """Whether the tag is one of these, weak or not: the comparison of ``If-None-Match``."""
+        return self.is_any or tag in self.strong or tag in self.weak
+
+
+def entity_tags(header: str) -> EntityTags | None:
+    """The tags in the value of ``If-Match`` or ``If-None-Match``; None if it is neither ``*`` nor a list of tags."""
+    if header.strip(" \t") == "*":
+        return EntityTags(frozenset(), is_any=True)
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    position = 0
+    while position < len(header):
+        element = _ELEMENT.match(header, position)
+        if element is None:
+            return None
+        if element[2] is not None:
+            found[element[1] is not None].add(f'"{element[2]}"')
+        position = element.end()
+    if not any(found.values()):
+        return None
+    return EntityTags(frozenset(found[False]), frozenset(found[True]))
+
+
+# The header ``Idempotency-Key``: what a request is called, however often it is sent.
+#
+# The header is that of draft-ietf-httpapi-idempotency-key-header: a text in quotes. Many clients send it without.
+
+_KEY: Final = re.compile(r'"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"|([\x21\x23-\x7e]{1,255})')
+# A token has up to 36 characters.
+_DIGITS: Final = 32
+
+
+@record
+class IdempotencyKey:
+    """The ``Idempotency-Key`` of a request: ``session.transaction(token=key.token, remember=key.remember)``.
+
+    Attributes:
+        token: follows from the method, the path, the caller and the key of the request.
+        remember: for how long a repetition of the request is recognised.
+
+    Examples:
+        >>> IdempotencyKey(token="t", remember=timedelta(days=1)).token
+        't'
+    """
+
+    token: str
+    remember: timedelta
+
+    def id_for(self, name: str) -> str:
+        """An id for what the request creates: 32 digits, the same whenever the request is repeated.
+
+        Ids for different names differ.
+
+        Args:
+            name: what it is for.
+
+        Examples:
+            >>> key = IdempotencyKey(token="t", remember=timedelta(days=1))
+            >>> key.id_for("order") == key.id_for("order"), len(key.id_for("order"))
+            (True, 32)
+        """
+        return digits_of("id", self.token, name)
+
+
+def key_in(header: str) -> str | None:
+    """The key in the value of the header; None if it is not valid."""
+    found = _KEY.fullmatch(header)
+    return None if found is None else found[1] or found[2]
+
+
+def digits_of(*parts: str) -> str:
+    """32 hexadecimal digits that follow from these texts, and differ for different ones."""
+    # JSON keeps the parts apart: "a" and "bc" are not "ab" and "c".
+    return sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
