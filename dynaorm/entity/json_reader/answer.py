@@ -317,6 +317,7 @@ class JsonReader:
                 return None
             if model.mapping.is_tombstone(head):
                 return at.item
+            model.mapping.loader.version_of(head)
             if model.defaults is not None:
                 find = model.defaults_in
                 at = _lazy((at.text, find)) if isinstance(at, LazyItem) else _loaded((at.item, find))

@@ -28,7 +28,7 @@ from dynaorm.entity.core_schema import (
     takes_info,
     without_definitions,
 )
-from dynaorm.entity.key_part import KeyPart
+from dynaorm.entity.key_part import VERSION, KeyPart
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import NO_DEFAULTS, Defaults
@@ -395,7 +395,7 @@ class JsonModel:
         expires, mark = self.mapping.expires, self.mapping.deletion_mark
         return (
             *(name for field in self.optional for name in field.attributes),
-            *((mark,) if mark is not None else ()),
+            *((mark, VERSION) if mark is not None else ()),
             *((expires.attribute,) if expires is not None else ()),
         )
 
