@@ -10,7 +10,7 @@ WORKERS ?= 4
 PYTEST_ARGS ?=
 # Which dependencies make test-dependencies installs, one after the other, and the tests it runs with each.
 RESOLUTION ?= lowest-direct highest
-CORE_TESTS ?= $(addprefix tests/,item entity plan query session transport cli tools)
+CORE_TESTS ?= $(addprefix tests/,item entity plan requests query session transport cli tools)
 # Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
 TORTURE_ARGS ?=
 # How often live tables are changed, as in: make torture-changes TORTURE_RUNS=100
@@ -35,7 +35,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers bench-figures clean
+.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async docs pictures golden torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers bench-figures clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
@@ -50,6 +50,7 @@ help:
 	@echo "make format       apply the formatting and the fixes of ruff"
 	@echo "make async        generate the asynchronous session from the synchronous one"
 	@echo "make docs         build the documentation site in build/html, strictly, with both builders"
+	@echo "make golden       write what the golden files of requests record; read it as a difference"
 	@echo "make pictures     draw the pictures of documents, and the golden files of tests"
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
 	@echo "make torture-changes  change live tables with processes that are killed, and between two versions of a service"
@@ -131,6 +132,10 @@ docs: .venv/.dev
 	$(BIN)/python -m tools.site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file build/mkdocs.yml --site-dir mkdocs
 	cd build && ../$(BIN)/zensical build --strict --config-file mkdocs.yml
+
+# Read it as a difference before you commit it. GOLDEN="save query" writes these files alone.
+golden: .venv/.dev
+	$(BIN)/python -m tests.requests $(GOLDEN)
 
 pictures: .venv/.dev
 	PYTHONPATH=. $(BIN)/python tools/make_pictures.py

@@ -1,8 +1,8 @@
 """Mutates a sample of each module of entity/ with cosmic-ray, and names the mutants that no test noticed.
 
 ``python tests/mutate_entity.py [--sample N] [module ...]``. Every mutant is tested in its own process, first by the
-tests named after its module or those of its folder, then by those of entity/ and plan/; it is written into a copy of
-the tree.
+tests named after its module or those of its folder, then by those of entity/ and requests/; it is written into a copy
+of the tree.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def mutate(tree: Path, name: str, sample: int) -> str:
     folder, _, stem = f"tests/entity/{name}".rpartition("/")
     own = sorted((tree / folder).glob(f"test_{stem}*.py")) or [tree / folder]
     tests = " ".join(str(path.relative_to(tree)) for path in own)
-    command = f'sh -c "{PYTEST} {tests} && {PYTEST} tests/entity tests/plan"'
+    command = f'sh -c "{PYTEST} {tests} && {PYTEST} tests/entity tests/requests"'
     settings.write_text(
         f'[cosmic-ray]\nmodule-path = "{ENTITY / name}.py"\ntimeout = 300.0\nexcluded-modules = []\n'
         f'test-command = {json.dumps(command)}\n[cosmic-ray.distributor]\nname = "local"\n'

@@ -109,7 +109,7 @@ def _as_read(renewal: Renewal, planned: list[Planned]) -> tuple[Planned, ...]:
     own, *others = planned
     assert isinstance(own.action, Update)
     # What keeps a copy of an item needs all of it to be as it was read.
-    also = item if any(one.kind.is_permanent for one in others) else {*item, *image}
+    also = item if any(one.kind.is_permanent for one in others) else {**item, **image}
     names = [name for name in also if also is item or not same(item.get(name), image.get(name))]
     action = Update(own.action.table, own.action.key, own.action.changes, unchanged(mapping, item, names))
     return (replace(own, action=action), *others)
