@@ -200,6 +200,7 @@ class Recorder:
         self._inner = inner
         self._create = create
         self._created: set[str] = set()
+        self._creating = threading.Lock()
         self._sent: list[tuple[bool, str]] = []
         self.units: list[float] = []
 
@@ -225,9 +226,10 @@ class Recorder:
         return reply
 
     def _ready(self, table: str) -> None:
-        if table not in self._created:
-            self._created.add(table)
-            self._create(table)
+        with self._creating:
+            if table not in self._created:
+                self._create(table)
+                self._created.add(table)
 
     def _keep(self, lines: list[str], end: str) -> None:
         wrapped = [part for line in [lines[0] + end, *lines[1:]] for part in _wrapped(line)]
