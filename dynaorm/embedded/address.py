@@ -30,13 +30,14 @@ def engine_at(endpoint: str) -> Engine:
     """The engine of an endpoint: an empty one for ``memory:``, and one of the process for each name.
 
     Raises:
-        UsageError: ``sqlite:`` without a file.
+        UsageError: ``sqlite:`` without a path, or with the slashes of a URL.
     """
     kind, _, name = endpoint.partition(":")
     if kind == "sqlite":
-        if not name:
+        if not name or name.startswith("//"):
             raise UsageError(
-                problem=f"endpoint={endpoint!r} names no file", remedy="give endpoint='sqlite:dev.db'"
+                problem=f"endpoint={endpoint!r} names no file",
+                remedy="write the path behind sqlite: as in sqlite:dev.db or sqlite:/var/data/dev.db",
             )
         return engines.Engine(str(Path(name).resolve()))
     if not name:

@@ -77,7 +77,8 @@ def not_an_endpoint(url: str) -> UsageError:
     """The error of a URL that is not an endpoint."""
     return UsageError(
         problem=f"{without_password(url)!r} is not an endpoint of DynamoDB",
-        remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
+        remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000; or memory: or "
+        "sqlite:dev.db",
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dynaorm import AsyncSession, Entity, F, Key, Session, Table
 from dynaorm.embedded.engine import Engine
-from dynaorm.errors import UniqueViolation
+from dynaorm.errors import UniqueViolation, UsageError
 from dynaorm.transport import Call, Refusal
 
 app = Table("app")
@@ -63,6 +63,12 @@ def test_the_environment_names_a_file_that_sessions_share(
         saved = session.save(Account(account_id="1", email="ada@x.com"))
     with Session() as session:
         assert session.get(Account, account_id="1") == saved
+
+
+@pytest.mark.parametrize("endpoint", ["sqlite:", "sqlite://dev.db", "sqlite:///dev.db"])
+def test_a_path_written_as_a_url_is_refused_and_no_file_is_made_elsewhere(endpoint: str) -> None:
+    with pytest.raises(UsageError, match="names no file; write the path behind sqlite:"):
+        Session(endpoint=endpoint)
 
 
 @pytest.mark.parametrize("kind", ["memory:", "sqlite:"])
