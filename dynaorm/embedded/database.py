@@ -215,12 +215,13 @@ class Operation(NamedTuple):
 
     def check(self, name: str, request: Mapping[str, Any]) -> None:
         """Raise Refusal for a parameter that is missing or not known."""
+        if self.required <= request.keys() <= self.parameters:
+            return
         if missing := self.required - request.keys():
             raise rules.invalid(
                 f"The parameter '{min(missing)}' is required but was not present in the request"
             )
-        if unknown := request.keys() - self.parameters:
-            raise rules.not_in_engine(f"the parameter {min(unknown)} of {name}")
+        raise rules.not_in_engine(f"the parameter {min(request.keys() - self.parameters)} of {name}")
 
 
 OPERATIONS: Final[dict[str, Operation]] = {}

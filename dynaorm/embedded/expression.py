@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from dynaorm.embedded import rules
 from dynaorm.embedded.values import given_values, number_problem
 from dynaorm.item.condition import (
+    And,
     Attr,
     BeginsWith,
     Between,
@@ -229,7 +230,7 @@ class _Parser:
                 raise _invalid(self._kind, f"The expression contains too many operators; {many}")
         if self._next:
             self._unexpected()
-        return tree
+        return _key_clauses(tree) if self._kind == "KeyConditionExpression" else tree
 
     # -- tokens ------------------------------------------------------------------------------------------------------
 
@@ -461,6 +462,33 @@ class _Parser:
             what = f"{way} with each other; must remove or rewrite one of these paths"
             paths = f"path one: {_listed_path(first)}, path two: {_listed_path(second)}"
             raise _invalid(self._kind, f"Two document paths {what}; {paths}")
+
+
+def _key_clauses(condition: Condition) -> dict[str, tuple[str, list[str]]]:
+    """What a key condition says of each attribute: an operator, and the placeholders of values."""
+    clauses: dict[str, tuple[str, list[str]]] = {}
+    sign: str
+    operands: tuple[Any, ...]
+    for part in condition.parts if isinstance(condition, And) else (condition,):
+        match part:
+            case Compare(left=left, operator="=" | "<" | "<=" | ">" | ">=" as sign, right=right):
+                operands = (right,)
+            case Between(operand=left, low=low, high=high):
+                sign, operands = "BETWEEN", (low, high)
+            case BeginsWith(path=path, prefix=prefix):
+                left, sign, operands = Attr(path), "begins_with", (prefix,)
+            case _:
+                word = getattr(part, "operator", type(part).__name__.upper())
+                raise rules.invalid(f"Invalid operator used in KeyConditionExpression: {word}")
+        if not isinstance(left, Attr) or not all(map(_is_placeholder, operands)):
+            what = "Invalid operand: a key attribute is compared with a value only"
+            raise rules.invalid(f"Invalid KeyConditionExpression: {what}")
+        if len(left.path) > 1:
+            raise rules.invalid("KeyConditionExpressions cannot have conditions on nested attributes")
+        if left.path[0] in clauses:
+            raise rules.invalid("KeyConditionExpressions must only contain one condition per key")
+        clauses[str(left.path[0])] = sign, [operand.path[1] for operand in operands]
+    return clauses
 
 
 @lru_cache(1)

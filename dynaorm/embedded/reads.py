@@ -133,7 +133,7 @@ def cancelled(actions: int, reasons: Mapping[int, Reason]) -> Refusal:
 def query(db: Database, request: Mapping[str, Any]) -> Reply:
     """Answer a Query."""
     page = _Page(db, request)
-    partition, low, end = key_range(page.shape, page.condition, page.given)
+    partition, low, end = key_range(page.shape, page.clauses, page.given)
     page.restrict("h = ? AND r >= ?", partition, low)
     if end is not None:
         page.restrict("r < ?", end)
@@ -173,7 +173,7 @@ class _Page:
         self.request = request
         self.layout = db.table(request["TableName"])
         self.shape = self.layout.shape(request.get("IndexName"))
-        self.given, self.condition, self.wanted, self.paths = expressions(
+        self.given, self.clauses, self.wanted, self.paths = expressions(
             request, "KeyConditionExpression", "FilterExpression", "ProjectionExpression"
         )
         self.where: list[str] = []

@@ -9,8 +9,6 @@ from dynaorm.embedded import rules
 from dynaorm.embedded.expression import VALUES
 from dynaorm.embedded.values import END, after, key_bytes
 from dynaorm.failure import counted
-from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, Not, Or
-from dynaorm.item.path import value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -23,7 +21,6 @@ Place: TypeAlias = tuple[bytes, bytes]
 INDEXES: Final = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 # "Partition key length" and "Sort key length" (Constraints in Amazon DynamoDB).
 _MOST_BYTES: Final = (2048, 1024)
-_NOT_SUPPORTED: Final = {Or: "OR", Not: "NOT"}
 
 
 @record
@@ -214,78 +211,42 @@ def _shape(table: Mapping[str, Any], base: Shape | None, kind: str, described: M
 # -- key conditions ----------------------------------------------------------------------------------------------------
 
 
-def key_range(shape: Shape, condition: Condition | None, given: Item) -> tuple[bytes, bytes, bytes | None]:
+Clauses: TypeAlias = Mapping[str, tuple[str, list[str]]]
+"""A key condition: for each attribute, an operator and the placeholders of values."""
+
+
+def key_range(shape: Shape, clauses: Clauses | None, given: Item) -> tuple[bytes, bytes, bytes | None]:
     """The partition, the least sort key, and what is behind the last. Raises Refusal if it is no key condition."""
-    if condition is None:
+    if clauses is None:
         raise rules.invalid(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    clauses: dict[str, tuple[str, list[AttributeValue]]] = {}
-    for part in condition.parts if isinstance(condition, And) else (condition,):
-        name, sign, operands = _clause(part)
-        if name in clauses:
-            raise rules.invalid("KeyConditionExpressions must only contain one condition per key")
-        clauses[name] = sign, [_operand(operand, given) for operand in operands]
+    values, left = given[VALUES]["M"], {**clauses}
     partition = b""
     for name, kind in shape.sides[0]:
-        sign, values = clauses.pop(name, ("", []))
+        sign, placeholders = left.pop(name, ("", []))
         if sign != "=":
             raise rules.invalid("Query key condition not supported") if sign else _missed(name)
-        partition += _part(name, kind, values[0])
-    low, end = _sort_range(shape.sides[1], clauses)
-    for name in clauses:
+        partition += _part(name, kind, values[placeholders[0]])
+    low, end = b"", None
+    for name, kind in shape.sides[1]:
+        sign, placeholders = left.pop(name, ("", []))
+        if sign:
+            mark = b"" if sign == "begins_with" else END
+            low, end = _bounds(
+                sign, low, [low + _part(name, kind, values[each], mark) for each in placeholders]
+            )
+        if sign != "=":
+            break
+    for name in left:
         raise _missed(name)
     return partition, low, end
 
 
-def _sort_range(
-    keys: Keys, clauses: dict[str, tuple[str, list[AttributeValue]]]
-) -> tuple[bytes, bytes | None]:
-    low, end = b"", None
-    for name, kind in keys:
-        prefix = low
-        sign, values = clauses.pop(name, ("", []))
-        if sign:
-            mark = b"" if sign == "begins_with" else END
-            bounds = [prefix + _part(name, kind, value, mark) for value in values]
-            low = {"<": prefix, "<=": prefix, ">": after(bounds[0]) or b""}.get(sign, bounds[0])
-            end = {"<": bounds[0], ">": after(prefix), ">=": after(prefix)}.get(sign, after(bounds[-1]))
-        if sign != "=":
-            break
-    return low, end
-
-
-def _clause(condition: Condition) -> tuple[str, str, list[Any]]:
-    """The attribute, operator and operands of a part of a key condition."""
-    sign: str
-    match condition:
-        case Compare(left=left, operator="=" | "<" | "<=" | ">" | ">=" as sign, right=right):
-            operands = [right]
-        case Between(operand=left, low=low, high=high):
-            sign, operands = "BETWEEN", [low, high]
-        case BeginsWith(path=path, prefix=prefix):
-            left, sign, operands = Attr(path), "begins_with", [prefix]
-        case _:
-            word = getattr(
-                condition, "operator", _NOT_SUPPORTED.get(type(condition), type(condition).__name__)
-            )
-            raise rules.invalid(f"Invalid operator used in KeyConditionExpression: {word}")
-    if not isinstance(left, Attr) or left.path[0] == VALUES:
-        raise rules.invalid(
-            "Invalid KeyConditionExpression: Invalid operand: a key attribute must be on the left side"
-        )
-    if len(left.path) > 1:
-        raise rules.invalid("KeyConditionExpressions cannot have conditions on nested attributes")
-    return str(left.path[0]), sign, operands
-
-
-def _operand(operand: Any, given: Item) -> AttributeValue:
-    value = value_at(given, operand.path) if isinstance(operand, Attr) and operand.path[0] == VALUES else None
-    if value is None:
-        raise rules.invalid(
-            "Invalid KeyConditionExpression: Invalid operand: a key attribute is compared with a value only"
-        )
-    return value
+def _bounds(sign: str, prefix: bytes, keys: list[bytes]) -> tuple[bytes, bytes | None]:
+    """Of the keys with a prefix: the least one that fulfils a condition, and what is behind the last."""
+    low = {"<": prefix, "<=": prefix, ">": after(keys[0]) or b""}.get(sign, keys[0])
+    return low, {"<": keys[0], ">": after(prefix), ">=": after(prefix)}.get(sign, after(keys[-1]))
 
 
 def _part(name: str, kind: str, value: AttributeValue, end: bytes = END) -> bytes:

@@ -29,7 +29,7 @@ ACTION_LIMIT: Final = 100
 
 def item_size(item: Item) -> int:
     """Bytes of an item or key: its attribute names in UTF-8 and its values."""
-    return sum(_text_size(name) + _value_size(value) for name, value in item.items())
+    return sum(map(_text_size, item)) + sum(map(_value_size, item.values()))
 
 
 def size_bound(item: Item) -> int:
