@@ -48,6 +48,7 @@ from tests.world.cast import (
     Lamp,
     Lead,
     Login,
+    Member,
     Name,
     Page,
     Point,
@@ -96,6 +97,20 @@ def values_of(entity: Any) -> Values:
 
 def key_of(kind: Kind, name: Any) -> Key[Any]:
     return Key(kind, **FACTS[kind].beside, name=name)
+
+
+def saving(entity: Any) -> Callable[[Any], Any]:
+    return lambda to: to.save(entity)
+
+
+class Once:
+    """A session whose verbs are called with ``exactly_once=True``."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *given, **named: getattr(self.session, name)(*given, exactly_once=True, **named)
 
 
 def predicted(item: Item) -> dict[str, Any]:
@@ -171,7 +186,7 @@ class Writes(CountingMachine):
         # A server remembers the tokens of all machines.
         self.engine, self.clock, self.world = engine, FakeClock(jitter=0, ids=f"{next(MACHINES)}-"), World()
         self.held: list[Held] = []
-        self.tokens = 0
+        self.blocks: list[tuple[str, list[Step]]] = []
         self.calm = self.session(None)
         for table in TABLES:
             for item in self.scanned(table.name):
@@ -358,6 +373,7 @@ class Writes(CountingMachine):
         fault: Any = None,
         *,
         block: bool = False,
+        once: bool = False,
         token: str | None = None,
     ) -> bool:
         """Make steps as one call or one transaction, and compare everything with the oracle; whether they were made."""
@@ -372,14 +388,15 @@ class Writes(CountingMachine):
 
         def work() -> None:
             if not block:
-                returned.append((steps[0].alone or steps[0].call)(session))
+                returned.append((steps[0].alone or steps[0].call)(Once(session) if once else session))
                 return
             with session.transaction(**({} if token is None else {"token": token})) as tx:
                 for step in steps:
                     step.call(tx)
 
         note(f"{[(step.verb, step.change) for step in steps]} {fault} {wrong}")
-        is_made = self.is_made(work, wrong, fault)
+        is_gone = all(change.values is None and change.base == ANY for change in changes)
+        is_made = self.is_made(work, wrong, fault, is_gone=is_gone)
         self.note(is_made=is_made)
         assert is_made or self.memory() == before
         for held in [step.held for step in steps if step.held is not None]:
@@ -389,7 +406,7 @@ class Writes(CountingMachine):
         sent = [call for call in wire.calls if call.operation not in READS]
         at_once = self.is_made_at_once(changes)
         written = self.world.apply(changes, now)
-        assert fault or token or (len(sent) <= 1 or not at_once)
+        assert fault or token or once or len(sent) <= 1 or not at_once
         assert fault or token or sent or not written
         for entity in returned:
             assert entity is None or steps[0].returns is None or values_of(entity) == steps[0].returns
@@ -403,21 +420,25 @@ class Writes(CountingMachine):
         looked_at += [target for target, _ in self.world.deltas(changes, self.now)[0]]
         return all(self.world.stored(name, self.now) is not None for name in looked_at)
 
-    def is_made(self, work: Callable[[], object], wrong: set[Wrong], fault: Any) -> bool:
+    def is_made(
+        self, work: Callable[[], object], wrong: set[Wrong], fault: Any, *, is_gone: bool = False
+    ) -> bool:
+        before = self.memory()
         try:
             work()
         except OutcomeUnknown as unknown:
             assert fault is not None
-            return self.is_settled(unknown.plan)
+            return self.is_settled(unknown.plan, before)
         except DynaormError as error:
             if type(error) not in wrong:
                 raise
             return False
-        assert not wrong, wrong
-        return True
+        # Without an answer, nobody knows who deleted what is not there.
+        assert not wrong or (fault is not None and wrong == {EntityNotFound} and is_gone), wrong
+        return not wrong
 
-    def is_settled(self, plan: Any) -> bool:
-        """Whether a plan is in effect. Nobody else writes here: what cannot be told is not."""
+    def is_settled(self, plan: Any, before: Any) -> bool:
+        """Whether a plan is in effect: where nobody can tell, the table shows whether all of it happened."""
         for _ in range(2):
             try:
                 return bool(self.calm.resume(plan))
@@ -425,7 +446,7 @@ class Writes(CountingMachine):
                 self.clock.advance(600)
             except StoreError:
                 return False
-        return False
+        return bool(self.raw() != before[0])
 
     def settle(self, step: Step) -> None:
         """An object that was written is what is stored."""
@@ -456,7 +477,10 @@ class Writes(CountingMachine):
     def write(self, data: st.DataObject, times: int) -> None:
         for _ in range(times):
             if (step := self.step(data, VERBS)) is not None:
-                self.run(step.verb, [step], self.fault(data))
+                once = data.draw(st.booleans())
+                if once and step.change is not None and step.verb != "touch":
+                    step.change.blind = False  # it reads
+                self.run(step.verb, [step], self.fault(data), once=once)
                 self.check_tables()
 
     def block(self, data: st.DataObject, verbs: list[str], size: int) -> list[Step]:
@@ -479,19 +503,47 @@ class Writes(CountingMachine):
         if steps := self.block(data, [*VERBS, "check"], size):
             self.run("block", steps, self.fault(data), block=True)
 
+    @rule(data=st.data(), field=st.sampled_from(["email", "desk"]))
+    def rotate(self, data: st.DataObject, field: str) -> None:
+        """Members pass on a unique value in a circle, in one transaction."""
+        names = [name for name in self.world.rows if self.world.values(name, self.now, Member) is not None]
+        members = [self.calm.get(key_of(Member, name[1])) for name in names]
+        values = [getattr(member, field) for member in members]
+        steps: list[Step] = []
+        for member, value in zip(members, values[1:] + values[:1], strict=True):
+            self.hold(member)
+            held, base = self.held[-1], self.held[-1].base
+            setattr(member, field, value)
+            change = Change(
+                type(member), name_of(type(member), base.values), {**base.values, field: value}, base
+            )
+            steps.append(Step("save", change, saving(member), held=held))
+        if len(steps) > 1:
+            self.run("rotate", steps, self.fault(data), block=True)
+        else:
+            self.held.clear()
+
     @rule(data=st.data(), size=st.integers(1, 3))
     def write_under_a_token(self, data: st.DataObject, size: int) -> None:
-        """A block under a token is made once; another block under it is refused."""
+        """A block under a token is made once, whatever was written since; another block under it is refused."""
+        if self.blocks and data.draw(st.sampled_from([True, False])):
+            past: tuple[str, list[Step]] = data.draw(st.sampled_from(self.blocks))
+            self.repeat(*past)
+            return
         steps = [
             step for step in self.block(data, BY_KEY, size) if step.change and step.change.kind is not Point
         ]
-        token = f"t{self.tokens}"
+        token = f"t{len(self.blocks)}"
         if not steps or not self.run("block under a token", steps, self.fault(data), block=True, token=token):
             return
-        self.tokens += 1
+        self.blocks.append((token, steps))
         first = steps[0].change
         assert first is not None
         self.world.tokens.add((FACTS[first.kind].table.name, token))
+        self.repeat(token, steps)
+
+    def repeat(self, token: str, steps: list[Step]) -> None:
+        """Run a block again as another process does, and another block under its token."""
         before = self.raw()
         for repeated, wrong in (
             (steps, None),
@@ -505,7 +557,6 @@ class Writes(CountingMachine):
             except TokenReused:
                 assert wrong is not None
             assert self.raw() == before
-        self.held.clear()
 
     @rule(
         data=st.data(),
@@ -569,6 +620,11 @@ class Writes(CountingMachine):
     def versioned(self, data: st.DataObject, *, deleted: bool) -> Name:
         """The name of a versioned entity, most often of one that is stored, or deleted."""
         rows = self.world.rows.items()
+        if deleted and not any(row.values is None for _, row in rows):
+            name = data.draw(st.sampled_from([("PAGE", "1"), ("PAGE", "2"), ("AUDIT", "1")]))
+            key = key_of(Page if name[0] == "PAGE" else Audit, name[1])
+            change = Change(key.entity, name, None, ANY)
+            self.run("delete by key", [Step("delete by key", change, lambda to: to.delete(key))])
         fit = [name for name, row in rows if row.number and (row.values is None) is deleted]
         if fit and data.draw(st.sampled_from([True, True, False])):
             return data.draw(st.sampled_from(fit))
