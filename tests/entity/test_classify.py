@@ -47,7 +47,7 @@ def stored(entity: Entity, *, tag: str | None = None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pk", ["C{number}#{{key}}", "T#{{key}}"])
-def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) -> None:
+def test_only_classes_whose_keys_begin_so_are_tried(pk: str) -> None:
     table = Table("hundred", type_attribute=None)
     namespace: dict[str, Any] = {"Entity": Entity, "table": table}
     for number in range(100):
@@ -68,7 +68,7 @@ def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) 
 _guard: Item = {"PK": {"S": "email#x"}, "owner": {"M": {"PK": {"S": "1"}}}}
 
 
-def test_an_entity_that_opted_out_is_no_guard_though_its_key_is_like_one() -> None:
+def test_an_entity_that_opted_out_is_no_guard() -> None:
     table = Table("raw-key", sk=None, type_attribute=None)
 
     class Raw(Entity, table=table, pk="{name:raw}"):
@@ -94,7 +94,7 @@ def test_an_item_without_its_partition_key_is_unknown(item: Item) -> None:
     assert classify(table, item) is NotAnEntity.UNKNOWN
 
 
-def test_an_item_of_no_class_is_named_with_its_key_and_the_reason() -> None:
+def test_an_item_of_no_class_is_named_with_key_and_reason() -> None:
     told = str(unknown_item(bare, {"PK": {"S": "PLAIN#a"}, "SK": {"S": "x\n"}, "name": {"S": "never shown"}}))
     assert told.startswith("Cannot load Table('bare') from the item PK='PLAIN#a', SK='x\\n':")
     assert "is that of no declared class (Plain PK='PLAIN#{name}', SK='P', Other PK=" in told

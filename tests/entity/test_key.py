@@ -108,7 +108,7 @@ def test_an_object_in_place_of_the_class_is_refused_by_name() -> None:
         Key(Ticket(project="p", number=1))  # type: ignore[arg-type]
 
 
-def test_the_key_of_a_stored_item_has_the_fields_its_templates_give_back() -> None:
+def test_the_key_of_an_item_has_the_fields_of_its_templates() -> None:
     key = stored_key(mapping_of(Ticket), {"PK": {"S": "PROJECT#p%231"}, "SK": {"S": "TICKET#000007"}})
     assert key == Key(Ticket, project="p#1", number=7)
     assert repr(key) == "Key(Ticket, project='p#1', number=7)"
@@ -124,7 +124,7 @@ def test_an_item_s_class_is_found_by_the_shape_of_its_key() -> None:
     assert (stranger.entity, repr(stranger)) == (None, "Key(PK='AUDIT#x', SK='?')")
 
 
-def test_the_identity_of_a_key_does_not_depend_on_the_order_of_its_attributes() -> None:
+def test_a_key_identity_ignores_the_order_of_attributes() -> None:
     assert identity({"A": {"S": "x"}, "B": {"N": "1"}}) == identity({"B": {"N": "1"}, "A": {"S": "x"}})
     assert identity({"A": {"S": "1"}}) != identity({"A": {"N": "1"}})
 
@@ -140,7 +140,7 @@ VALUES = st.fixed_dictionaries(
 
 
 @given(pk=st.sampled_from(TEMPLATES), sk=st.sampled_from(TEMPLATES), one=VALUES, other=VALUES)
-def test_two_keys_of_stored_items_look_alike_only_if_they_are_equal(
+def test_keys_of_items_look_alike_only_if_they_are_equal(
     pk: str, sk: str, one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     mapping = mapping_of(class_of(pk, sk))

@@ -80,7 +80,7 @@ def test_a_list_of_maps_does_not_look_like_items() -> None:
     assert cut(encode_body({"Items": items}), "Query", 3) == items
 
 
-def test_a_reply_that_could_be_cut_in_more_than_one_way_is_not_cut() -> None:
+def test_an_ambiguous_reply_is_not_cut() -> None:
     named_m: Item = {"M": {"M": {"M": {"a": {"S": "x"}}}}}
     items: list[Item] = [{"PK": {"S": "a"}, "b": {"L": [named_m, named_m]}}] * 2
     assert item_texts(encode_body({"Items": items}), "Query", 2) is None

@@ -65,7 +65,7 @@ def resolved(condition: Condition) -> str:
     ],
     ids=str,
 )
-def test_paths_get_their_stored_names_and_values_their_fields_types(condition: Condition, text: str) -> None:
+def test_paths_get_stored_names_and_values_field_types(condition: Condition, text: str) -> None:
     assert resolved(condition) == text
 
 

@@ -18,7 +18,7 @@ from tests.cast.tickets import Issue
 S = "S"
 
 
-def test_keys_and_bookkeeping_have_the_names_of_the_published_designs_by_default() -> None:
+def test_keys_have_the_names_of_the_published_designs() -> None:
     table = Table("app", indexes=[GlobalIndex("GSI1"), LocalIndex("LSI1")])
     assert table.keys == (KeyAttribute("PK", "S"), KeyAttribute("SK", "S"))
     assert (table.type_attribute, table.revision_attribute) == ("_type", "_rev")
@@ -32,7 +32,7 @@ def test_keys_may_be_numbers_and_bytes_and_there_may_be_one_only() -> None:
     assert Table("app", sk=None).keys == (KeyAttribute("PK", "S"),)
 
 
-def test_an_index_may_have_several_key_attributes_and_no_sort_key() -> None:
+def test_an_index_may_have_several_keys_and_no_sort_key() -> None:
     index = GlobalIndex("Regions", pk=("tenant", NumberKey("zone")), sk=None, projection=["name"])
     assert index.pk == (KeyAttribute("tenant", "S"), KeyAttribute("zone", "N"))
     assert index.sk == ()

@@ -130,7 +130,7 @@ LEAVES: list[Case] = [
 
 
 @given(st.sampled_from(LEAVES), st.lists(st.sampled_from(WRAPS), max_size=5))
-def test_whatever_stands_around_a_type_means_the_same_to_everybody(leaf: Case, wraps: list[Any]) -> None:
+def test_wrappers_around_a_type_change_nothing_of_it(leaf: Case, wraps: list[Any]) -> None:
     written, model = leaf
     for wrap in wraps:
         written, model = wrap(written, model)

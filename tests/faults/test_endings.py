@@ -73,7 +73,7 @@ def session_on(*answers: Answer, clock: FakeClock | None = None, attempts: int =
 
 
 @given(st.sampled_from((insert, insert_guarded, count_once)), st.sampled_from(TROUBLES))
-def test_a_pause_that_is_interrupted_after_a_lost_answer_leaves_an_unknown_outcome(
+def test_an_interrupted_pause_leaves_an_unknown_outcome(
     write: Callable[[Session], None], trouble: Exception
 ) -> None:
     clock = Impatient()
@@ -95,7 +95,7 @@ UNFIT = "The document path provided in the update expression is invalid for upda
     ],
     ids=["the request", "an action"],
 )
-def test_a_transaction_that_is_resumed_is_not_refused_for_good_because_it_is_invalid(
+def test_a_resumed_transaction_is_not_refused_as_invalid(
     refusal: Refusal,
 ) -> None:
     """Only a condition that failed shows that a revision was replaced."""
@@ -118,7 +118,7 @@ class Tally(Entity, table=bare, pk="TALLY#{name}", sk="TALLY"):
     count: int = 0
 
 
-def test_an_addition_that_no_item_can_show_is_never_said_not_to_be_made() -> None:
+def test_an_addition_nobody_sees_is_never_said_not_to_be_made() -> None:
     """Without a revision, an item with another number may be what the addition left, or what it was before."""
     clock = FakeClock()
     lost = session_on(LOST, clock=clock, attempts=1)

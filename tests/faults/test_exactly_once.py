@@ -60,7 +60,7 @@ def test_sixty_concurrent_additions_give_sixty_different_values(
     steps=st.lists(st.tuples(st.booleans(), st.integers(1, 3)), min_size=1, max_size=5),
     kind=st.sampled_from([Sequence, Bare]),
 )
-def test_whatever_is_lost_an_update_exactly_once_counts_once_and_returns_its_own_value(
+def test_an_update_exactly_once_counts_once_despite_losses(
     moto_transport: Transport, lost: set[int], steps: list[tuple[bool, int]], kind: type[Sequence | Bare]
 ) -> None:
     key = Key(kind, name="orders")

@@ -79,7 +79,7 @@ def revisions(moto: Store) -> set[str]:
 
 
 @pytest.mark.parametrize("prepare", [update, restore, block])
-def test_after_an_answer_an_object_has_what_was_written_or_settles_it_before_its_next_write(
+def test_after_an_answer_an_object_knows_what_was_written(
     moto: Store, prepare: Callable[[Session, str], Write]
 ) -> None:
     for session, objects in interrupted(moto, prepare, *ENDINGS, after=WRITES):
@@ -101,6 +101,6 @@ def refresh(before: Session, name: str) -> Write:
     return Write([account], lambda session: session.refresh(account))
 
 
-def test_an_interrupted_refresh_leaves_the_old_values_or_the_new_ones(moto: Store) -> None:
+def test_an_interrupted_refresh_leaves_old_or_new_values(moto: Store) -> None:
     for _, (account,) in interrupted(moto, refresh, "flow/entity.py", after=["GetItem"]):
         assert account in (Account(name=account.name), Account(name=account.name, city="Basel"))

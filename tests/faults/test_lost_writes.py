@@ -149,9 +149,7 @@ def test_a_lost_write_is_sent_again_or_looked_for(
 
 
 @pytest.mark.parametrize(("times", "ending"), [(9, DONE), (FOREVER, UNKNOWN)])
-def test_a_write_is_sent_ten_times_and_then_its_error_keeps_the_plan(
-    store: Store, times: int, ending: str
-) -> None:
+def test_a_write_sent_ten_times_keeps_its_plan_in_the_error(store: Store, times: int, ending: str) -> None:
     session, wire = store.line(lost_answer(times=times))
     user = User(user_id="1", email="liz@x.org")
     if ending == DONE:
@@ -164,7 +162,7 @@ def test_a_write_is_sent_ten_times_and_then_its_error_keeps_the_plan(
     assert len(store.items(app)) == 2
 
 
-def test_a_write_that_was_certainly_never_sent_is_unreachable_and_not_unknown(store: Store) -> None:
+def test_a_write_that_was_never_sent_is_unreachable(store: Store) -> None:
     session, wire = store.line(lost_request(times=10, sent=False))
     account = Account(name="liz")
     with pytest.raises(Unreachable) as caught:
@@ -191,7 +189,7 @@ NO_FILE = OSError("no file")
     ],
     ids=["an insert", "a transaction", "an update by key", "a delete by key"],
 )
-def test_a_lost_write_after_which_nothing_can_be_sent_names_the_reason(
+def test_a_lost_write_that_cannot_be_repeated_names_the_reason(
     moto: Store, write: Callable[[Session], object], operation: str, then: str, trouble: Exception
 ) -> None:
     def fail() -> None:
@@ -211,9 +209,7 @@ def test_a_lost_write_after_which_nothing_can_be_sent_names_the_reason(
 
 
 @pytest.mark.parametrize("name", ["update by key", "delete by key"])
-def test_the_remedy_of_a_write_that_is_never_sent_again_does_not_promise_to_finish_it(
-    moto: Store, name: str
-) -> None:
+def test_the_remedy_of_a_final_write_promises_no_repeat(moto: Store, name: str) -> None:
     moto.line().session.save(Account(name="liz"))
     session, wire = moto.line(lost_request(), lost_request(at=3), retry=Retry(attempts=1))
     with pytest.raises(OutcomeUnknown) as caught:

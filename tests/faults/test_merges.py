@@ -108,7 +108,7 @@ class World:
 
 
 @given(KINDS, SEEDS, st.sampled_from(WAYS), CHANGES, st.sampled_from(WAYS), CHANGES)
-def test_two_writes_that_are_acknowledged_leave_an_item_that_loads(
+def test_two_acknowledged_writes_leave_an_item_that_loads(
     tables: Transport,
     kind: Kind,
     seed: dict[str, Any],
@@ -138,7 +138,7 @@ def test_two_writes_that_are_acknowledged_leave_an_item_that_loads(
     st.sampled_from(PLAIN),
     st.sampled_from(PLAIN),
 )
-def test_two_writers_of_fields_that_have_nothing_to_do_with_each_other_both_succeed(
+def test_writers_of_unrelated_fields_both_succeed(
     tables: Transport, kind: Kind, write: Write, their_write: Write
 ) -> None:
     """Except under a number: it changes with every write."""
@@ -160,7 +160,7 @@ def test_two_writers_of_fields_that_have_nothing_to_do_with_each_other_both_succ
     CHANGES,
     CHANGES,
 )
-def test_an_object_of_a_life_before_never_adds_up_with_the_entity_that_was_created_anew(
+def test_an_object_of_an_earlier_life_is_stale(
     tables: Transport, kind: Kind, write: Write, changes: dict[str, Any], anew: dict[str, Any]
 ) -> None:
     """The numbers begin anew, so both may carry the same one."""
@@ -184,7 +184,7 @@ def test_an_object_of_a_life_before_never_adds_up_with_the_entity_that_was_creat
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("revision", ["none", "adopted"])
-def test_what_an_object_holds_and_did_not_save_is_not_lost_and_does_not_write_over_others(
+def test_an_unsaved_change_is_kept_and_writes_over_nobody(
     tables: Transport, rule: str, revision: str
 ) -> None:
     world = World(tables, Kind(rule, "plain", revision), {})

@@ -59,7 +59,7 @@ def test_an_update_that_renames_another_field_relies_on_it(store: Store, session
 
 
 @pytest.mark.parametrize("kind", [Group, Crew])
-def test_an_entity_of_another_class_that_is_counted_in_replaces_the_stored_one(
+def test_a_counted_entity_of_another_class_replaces_the_stored(
     store: Store, session: Session, kind: type[Group]
 ) -> None:
     session.save(kind(name="1"))
@@ -70,7 +70,7 @@ def test_an_entity_of_another_class_that_is_counted_in_replaces_the_stored_one(
     assert crew.hands == 1
 
 
-def test_an_object_whose_lost_write_is_settled_by_reading_is_what_is_stored(store: Store) -> None:
+def test_an_object_settled_by_reading_is_what_is_stored(store: Store) -> None:
     session, _ = store.line(lost_answer(operation="UpdateItem"), retry=ONE_TRY)
     note = session.save(Note(name="a"))
     store.line().session.update(Key(Note, name="a"), F.stars.set(7))
@@ -83,9 +83,7 @@ def test_an_object_whose_lost_write_is_settled_by_reading_is_what_is_stored(stor
     assert (note.text, note.stars, inspect(note).changes) == ("mine", 7, {})
 
 
-def test_a_save_beside_which_another_program_spoiled_the_item_says_that_it_was_written(
-    store: Store, session: Session
-) -> None:
+def test_a_save_beside_a_spoiled_item_says_it_was_written(store: Store, session: Session) -> None:
     note = session.save(Note(name="a"))
     (item,) = store.items(bare)
     store.put(bare, **{**item, "stars": {"S": "many"}})

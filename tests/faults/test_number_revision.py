@@ -102,9 +102,7 @@ def test_text_where_the_number_should_be_is_refused(store: Store, session: Sessi
     assert stored(store) == {"id": {"S": "a"}, "version": {"S": "mine"}}
 
 
-def test_a_fraction_is_refused_by_every_write_that_reads_and_raised_by_one_that_does_not(
-    store: Store, session: Session
-) -> None:
+def test_a_fraction_as_revision_is_refused_by_writes_that_read(store: Store, session: Session) -> None:
     """No condition of DynamoDB tells a whole number from a fraction."""
     store.put(documents, id={"S": "a"}, version={"N": "1.5"})
     ours = session.get_one(Document, id="a")

@@ -149,7 +149,7 @@ def versions(arena: Arena) -> list[int]:
 # -- races -------------------------------------------------------------------------------------------------------------
 
 
-def test_of_processes_that_create_one_unique_value_exactly_one_wins(arena: Arena) -> None:
+def test_of_processes_that_create_one_value_one_wins(arena: Arena) -> None:
     rounds = 12
     won = arena.race(*(("create", {"me": str(me), "rounds": rounds}) for me in range(PROCESSES)))
     assert [sum(each) for each in zip(*won, strict=True)] == [1] * rounds
@@ -158,7 +158,7 @@ def test_of_processes_that_create_one_unique_value_exactly_one_wins(arena: Arena
     assert len(items) == 3 * rounds, "of the losers nothing is left"
 
 
-def test_a_lock_and_a_lease_have_one_holder_and_jobs_and_requests_are_done_once(arena: Arena) -> None:
+def test_a_lock_has_one_holder_and_jobs_are_done_once(arena: Arena) -> None:
     rounds, jobs = 3, range(6)
     for number in jobs:
         key = {"PK": text(f"JOB#{number}"), "SK": text("JOB")}
@@ -185,7 +185,7 @@ def test_a_lock_and_a_lease_have_one_holder_and_jobs_and_requests_are_done_once(
     assert [item["times"] for item in effects] == [{"N": "1"}] * rounds
 
 
-def test_an_equal_block_under_one_token_is_applied_once_whoever_is_first(arena: Arena) -> None:
+def test_an_equal_block_under_one_token_is_applied_once(arena: Arena) -> None:
     revisions = arena.race(*[("register", {"token": arena.table})] * PROCESSES)
     assert set(revisions) == {arena.get("USER#one", "PROFILE")["_rev"]["S"]}
     assert versions(arena) == [0, 1]
@@ -205,9 +205,7 @@ def test_an_equal_block_under_one_token_is_applied_once_whoever_is_first(arena: 
         ("crash_after", "version"),
     ],
 )
-def test_a_process_that_dies_in_a_save_leaves_all_or_nothing_and_another_goes_on(
-    arena: Arena, fault: str, write: str
-) -> None:
+def test_a_process_that_dies_in_a_save_leaves_all_or_nothing(arena: Arena, fault: str, write: str) -> None:
     put_user(arena, "one")
     put_page(arena)
     before = arena.items()
@@ -223,7 +221,7 @@ def test_a_process_that_dies_in_a_save_leaves_all_or_nothing_and_another_goes_on
     assert (done == left) is (fault == "crash_after"), "what was committed is not done twice"
 
 
-def test_a_block_whose_process_died_after_sending_is_recognised_by_its_token(arena: Arena) -> None:
+def test_a_block_of_a_dead_process_is_recognised_by_its_token(arena: Arena) -> None:
     process = arena.start("register", token=arena.table, fault="crash_after")
     process.communicate("go\n", timeout=PATIENCE)
     assert process.returncode == EXIT_STATUS

@@ -21,9 +21,7 @@ def writes(calls: list[Call]) -> list[Call]:
 
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
-def test_a_recent_plan_is_sent_again_byte_for_byte_and_applied_once(
-    store: Store, fault: Callable[[], Fault]
-) -> None:
+def test_a_recent_plan_is_sent_again_byte_for_byte(store: Store, fault: Callable[[], Fault]) -> None:
     session, wire = store.line(fault(), retry=ONE_TRY)
     user = User(user_id="1", email="liz@x.org")
     plan = store.unknown(lambda: session.save(user))
@@ -35,7 +33,7 @@ def test_a_recent_plan_is_sent_again_byte_for_byte_and_applied_once(
     assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
 
 
-def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: Store) -> None:
+def test_a_plan_is_not_repeated_past_the_token_window(moto: Store) -> None:
     """After ten minutes DynamoDB has forgotten the token, and would count the update twice."""
     moto.line().session.save(Account(name="liz"))
     made = moto.clock.now()
@@ -55,7 +53,7 @@ def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto:
     assert max(sent_at) <= NINE_MINUTES
 
 
-def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: Store) -> None:
+def test_a_late_request_is_found_when_the_plan_is_resumed(store: Store) -> None:
     """Its own repetition overtook it and was refused, so no caller was told that the write lost."""
     late: list[Call] = []
 
@@ -139,7 +137,7 @@ def test_an_old_plan_is_settled_by_reading_and_never_sent_again(
     assert moto.items(app) == before
 
 
-def test_without_revisions_an_old_plan_is_recognised_by_what_it_wrote(moto: Store) -> None:
+def test_an_old_plan_without_revisions_is_recognised(moto: Store) -> None:
     """Sets are returned in any order, and other attributes that somebody else changed do not matter."""
     bare = Table("Bare", revision_attribute=None, type_attribute=None)
 

@@ -108,9 +108,7 @@ def test_each_kind_of_failure_has_an_error_of_its_own(
 @pytest.mark.parametrize(
     "trouble", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
 )
-def test_beside_a_conflict_or_throttle_nobody_is_blamed_for_a_failed_condition(
-    store: Store, trouble: str
-) -> None:
+def test_beside_a_conflict_no_failed_condition_is_blamed(store: Store, trouble: str) -> None:
     session, wire = store.line(cancelled("ConditionalCheckFailed", trouble, times=2))
     session.save(User(user_id="1", email="liz@x.org"))
     assert len(wire.calls) == 3
@@ -119,7 +117,7 @@ def test_beside_a_conflict_or_throttle_nobody_is_blamed_for_a_failed_condition(
 # -- invalid, however DynamoDB says so ---------------------------------------------------------------------------------
 
 
-def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: Store) -> None:
+def test_a_validation_error_is_one_error_in_both_forms(store: Store) -> None:
     session, _ = store.line(cancelled(None, "ValidationError"), refused("ValidationException", at=2))
     with pytest.raises(UnexpectedRefusal) as as_reason:
         session.save(User(user_id="1", email="liz@x.org"))
@@ -132,7 +130,7 @@ def test_a_validation_error_is_one_error_as_a_reason_or_as_an_exception(store: S
     assert "Account" in as_exception.value.action
 
 
-def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_transaction(
+def test_an_impossible_update_is_one_error_plain_or_in_a_block(
     ministack: Store,
 ) -> None:
     """An addition to a text: ministack answers ValidationException, or ValidationError as a reason."""
@@ -190,7 +188,7 @@ def test_an_update_that_makes_an_item_too_large_says_how_large(ministack: Store)
     assert not session.exists(LIZ)
 
 
-def test_an_upsert_that_does_not_fit_the_item_is_told_as_an_update_is(ministack: Store) -> None:
+def test_an_upsert_that_does_not_fit_is_told_as_an_update(ministack: Store) -> None:
     session = ministack.line().session
     session.save(Account(name="liz"))
     (item,) = ministack.items(app)
@@ -199,7 +197,7 @@ def test_an_upsert_that_does_not_fit_the_item_is_told_as_an_update_is(ministack:
         session.upsert(LIZ, F.visits.add(1))
 
 
-def test_an_invalid_action_is_told_though_conditions_failed_beside_it(store: Store) -> None:
+def test_an_invalid_action_is_told_beside_failed_conditions(store: Store) -> None:
     session, wire = store.line(cancelled("ConditionalCheckFailed", "ValidationError"))
     with pytest.raises(UnexpectedRefusal) as caught:
         session.save(User(user_id="1", email="liz@x.org"))

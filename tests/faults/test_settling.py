@@ -16,7 +16,7 @@ from tests.faults.store import Store
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
 @pytest.mark.parametrize("elapsed", [0.0, NINE_MINUTES])
-def test_an_entity_of_unknown_outcome_settles_it_before_its_next_write(
+def test_an_unknown_outcome_is_settled_before_the_next_write(
     store: Store, fault: Callable[[], Fault], elapsed: float
 ) -> None:
     session, _ = store.line(fault(), retry=ONE_TRY)
@@ -38,7 +38,7 @@ def test_while_there_is_no_answer_it_is_not_written(store: Store) -> None:
     assert wire.calls == [wire.calls[0]] * 2
 
 
-def test_one_write_settles_every_entity_of_the_block_it_was_lost_with(store: Store) -> None:
+def test_one_write_settles_every_entity_of_a_lost_block(store: Store) -> None:
     session, wire = store.line(lost_answer(), retry=ONE_TRY)
     one, two = User(user_id="1", email="one@x.org"), Account(name="two")
 
@@ -67,7 +67,7 @@ def test_a_block_settles_what_it_names_before_it_is_sent(store: Store) -> None:
     assert store.items(app)[0]["city"] == {"S": "Basel"}
 
 
-def test_a_settled_refusal_leaves_the_entity_as_it_was_and_its_next_write_speaks_for_itself(
+def test_a_settled_refusal_leaves_the_entity_as_it_was(
     store: Store,
 ) -> None:
     session, _ = store.line(lost_request(at=2), retry=ONE_TRY)
@@ -120,7 +120,7 @@ def test_a_copy_that_settles_late_leaves_the_original_as_it_is(
     assert moto.items(app)[0]["full_name"] == {"S": "Lizzy"}
 
 
-def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: Store) -> None:
+def test_refresh_tells_whether_an_unknown_insert_is_there(store: Store) -> None:
     session, wire = store.line(lost_answer(), lost_request(at=3), retry=ONE_TRY)
     made, lost = Account(name="liz"), Account(name="bobby")
     store.unknown(lambda: session.save(made))
@@ -155,7 +155,7 @@ class TimeIsUpError(Exception):
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeIsUpError, MemoryError])
 @pytest.mark.parametrize("entity", [Account(name="liz"), User(user_id="1", email="liz@x.org")])
-def test_an_interrupt_in_the_middle_of_an_attempt_is_settled_by_the_next_save(
+def test_an_interrupted_attempt_is_settled_by_the_next_save(
     store: Store, entity: Any, error: type[BaseException], after: bool
 ) -> None:
     session, wire = store.line(interrupted(after=after, error=error))
@@ -180,7 +180,7 @@ def interrupted_in_its_pause(moto: Store, session: Session, account: Account) ->
             session.save(account)
 
 
-def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: Store) -> None:
+def test_an_interrupted_pause_after_a_lost_answer_is_settled(moto: Store) -> None:
     session, wire = moto.line(lost_answer())
     account = Account(name="liz")
     interrupted_in_its_pause(moto, session, account)
@@ -189,7 +189,7 @@ def test_an_interrupt_during_a_pause_after_a_lost_answer_is_settled_too(moto: St
     assert [call.operation for call in wire.calls] == ["PutItem", "PutItem", "UpdateItem"]
 
 
-def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(moto: Store) -> None:
+def test_an_interrupted_pause_after_a_refusal_settles_nothing(moto: Store) -> None:
     """Every attempt was refused: a write that the caller gave up must not happen later."""
     session, wire = moto.line(throttle())
     account = Account(name="liz", city="Given up")
@@ -200,7 +200,7 @@ def test_an_interrupt_during_a_pause_after_a_refusal_leaves_nothing_to_settle(mo
     assert wire.calls[1].request["Item"]["city"] == {"S": "Basel"}
 
 
-def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_to_be_settled(
+def test_a_broken_transport_leaves_the_outcome_to_settle(
     moto: Store,
 ) -> None:
     """For example, credentials that expire between two attempts."""
@@ -222,9 +222,7 @@ def texts(store: Store) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
-def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
-    store: Store, fault: Callable[..., Fault]
-) -> None:
+def test_an_unknown_restoration_is_settled(store: Store, fault: Callable[..., Fault]) -> None:
     session, _ = store.line(fault(at=3, operation="TransactWriteItems"), retry=ONE_TRY)
     page = session.save(Page(name="home", text="one"))
     page.text = "two"
@@ -240,7 +238,7 @@ def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
 @pytest.mark.parametrize(
     "entity", [Account(name="liz"), User(user_id="1", email="liz@x.org"), Page(name="home", text="one")]
 )
-def test_deleting_again_what_may_have_been_deleted_settles_the_deletion(
+def test_deleting_again_settles_an_unknown_deletion(
     store: Store, entity: Any, fault: Callable[..., Fault]
 ) -> None:
     session, _ = store.line(fault(at=2), retry=ONE_TRY)

@@ -59,9 +59,7 @@ def written_since(store: Store, kind: type[Any]) -> None:
 
 @pytest.mark.parametrize("kind", [Note, Adopted])
 @pytest.mark.parametrize("write", ["delete", "move"])
-def test_a_stale_object_without_revision_neither_deletes_nor_moves(
-    store: Store, kind: type[Any], write: str
-) -> None:
+def test_a_stale_object_without_revision_never_deletes(store: Store, kind: type[Any], write: str) -> None:
     session = store.line().session
     entity = adopted(store, kind, text="mine")
     written_since(store, kind)
@@ -107,7 +105,7 @@ def test_a_stale_object_does_not_restore_over_a_deletion(store: Store) -> None:
     ],
     ids=["save", "delete", "update"],
 )
-def test_a_value_that_was_changed_and_changed_back_is_stale_in_a_versioned_class(
+def test_a_value_changed_and_changed_back_is_stale(
     store: Store, work: Callable[[Session, Any], object]
 ) -> None:
     """The fields are equal again, but two more versions are stored."""
@@ -129,7 +127,7 @@ def test_a_value_that_was_changed_and_changed_back_is_stale_in_a_versioned_class
     theirs=st.tuples(st.sampled_from(["", "a", "b"]), st.none() | st.integers(0, 2)),
     kind=st.sampled_from([Note, Page]),
 )
-def test_an_object_without_revision_deletes_exactly_what_it_was_loaded_as(
+def test_an_object_without_revision_deletes_what_it_loaded(
     moto_transport: Transport,
     mine: tuple[str, int | None],
     theirs: tuple[str, int | None],

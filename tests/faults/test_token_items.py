@@ -80,9 +80,7 @@ def test_a_token_is_remembered_for_ten_minutes_at_least(moto: Store, token: str)
         assert session.get_one(Stock, sku="x").left == left
 
 
-def test_a_token_is_remembered_for_a_day_unless_the_caller_says_for_how_long(
-    store: Store, token: str
-) -> None:
+def test_a_token_is_remembered_for_a_day_by_default(store: Store, token: str) -> None:
     session = store.line().session
     session.save(Stock(sku="x", left=5))
     for seconds, left in ((0.0, 4), (DAY.total_seconds() - 1, 4), (2.0, 3)):
@@ -145,9 +143,7 @@ def test_the_plan_says_what_remembering_costs(moto: Store, token: str) -> None:
     )
 
 
-def test_a_block_that_changes_nothing_is_remembered_and_one_without_writes_is_not(
-    store: Store, token: str
-) -> None:
+def test_a_block_without_writes_is_not_remembered(store: Store, token: str) -> None:
     session = store.line().session
     stock = session.save(Stock(sku="x", left=1))
     with session.transaction(token=token, remember=DAY):
@@ -181,7 +177,7 @@ def test_a_block_that_changes_nothing_is_remembered_and_one_without_writes_is_no
         ({"token": "", "remember": DAY}, "0 bytes"),
     ],
 )
-def test_what_cannot_be_remembered_is_refused_before_the_block_begins(
+def test_what_cannot_be_remembered_is_refused_first(
     clock: FakeClock, arguments: dict[str, Any], problem: str
 ) -> None:
     session = Session(region="eu-west-1", clock=clock)

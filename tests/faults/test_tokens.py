@@ -41,7 +41,7 @@ def register(session: Session, token: str) -> User:
 # -- the library's own token -------------------------------------------------------------------------------------------
 
 
-def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_went_wrong(
+def test_a_transaction_is_repeated_with_one_token_and_body(
     store: Store,
 ) -> None:
     troubles = [
@@ -53,7 +53,7 @@ def test_a_transaction_is_repeated_with_one_token_and_the_same_bytes_whatever_we
     assert all(repr(call) == repr(wire.calls[0]) for call in wire.calls), "the order of keys counts, too"
 
 
-def test_what_a_transport_does_to_a_request_does_not_reach_the_next_attempt(moto: Store) -> None:
+def test_a_request_a_transport_changes_is_repeated_as_it_was(moto: Store) -> None:
     """The transport of pynamodb adds to the request that it is given. A repetition must not send these additions."""
     session, wire = moto.line(lost_answer(times=3))
     session.save(User(user_id="1", email="liz@x.org"))
@@ -69,7 +69,7 @@ def test_every_unit_of_work_has_a_token_of_its_own(store: Store) -> None:
     assert all(1 <= len(token) <= 36 for token in tokens)
 
 
-def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto: Store) -> None:
+def test_a_change_during_a_save_is_not_sent(moto: Store) -> None:
     """The request is built once: a repetition does not look at the entity again."""
     user = User(user_id="1", email="liz@x.org", roles=frozenset({"admin"}), settings={"a": "1"})
     session, wire = moto.line(lost_request())
@@ -125,7 +125,7 @@ def users(tx: Any, *numbers: int) -> None:
 @pytest.mark.parametrize(
     ("first", "second"), [((1,), (2,)), ((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 3))]
 )
-def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
+def test_a_token_of_another_block_is_refused(
     store: Store, first: Iterable[int], second: Iterable[int], token: str
 ) -> None:
     """Even if the two have an entity in common: that it is stored proves nothing about the rest."""
@@ -144,9 +144,7 @@ def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
     assert store.items(app) == items
 
 
-def test_what_cannot_be_planned_under_an_unused_token_is_refused_and_uses_up_nothing(
-    store: Store, token: str
-) -> None:
+def test_a_block_that_cannot_be_planned_uses_up_no_token(store: Store, token: str) -> None:
     session, wire = store.line()
 
     def block() -> None:

@@ -95,7 +95,7 @@ def check_repeated(
     assert_consistent(setup, app)
 
 
-def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: Store, token: str) -> None:
+def test_a_lost_answer_in_either_run_changes_nothing(store: Store, token: str) -> None:
     def run(session: Session) -> None:
         with session.transaction(token=token, remember=DAY) as tx:
             count(tx)
@@ -110,7 +110,7 @@ def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: 
     assert setup.get_one(Stock, sku="x").left == 50
 
 
-def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(store: Store, token: str) -> None:
+def test_a_plan_without_answer_is_resumed_by_its_token_item(store: Store, token: str) -> None:
     setup = store.line().session
     setup.save(Stock(sku="x", left=5))
 
@@ -127,7 +127,7 @@ def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(stor
 
 
 @pytest.mark.parametrize("remember", [None, DAY])
-def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is_recognised(
+def test_a_block_is_recognised_with_objects_that_wait_for_it(
     store: Store, token: str, remember: timedelta | None
 ) -> None:
     """Settling the objects first makes them loaded, so that the block would seem to be another one."""
@@ -155,7 +155,7 @@ def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is
 )
 @pytest.mark.parametrize("meanwhile", [change, remove])
 @pytest.mark.parametrize("write", BLOCKS)
-def test_an_applied_plan_is_never_not_made_after_its_token_item_expired(
+def test_an_applied_plan_is_never_said_not_to_be_made(
     moto: Store,
     token: str,
     write: Callable[[Any], Any],
@@ -183,7 +183,7 @@ def test_an_applied_plan_is_never_not_made_after_its_token_item_expired(
         assert setup.resume(plan) is True
 
 
-def test_a_plan_is_not_made_if_a_revision_it_replaces_is_still_there(moto: Store, token: str) -> None:
+def test_a_plan_is_not_made_if_its_revision_is_still_there(moto: Store, token: str) -> None:
     setup = moto.line().session
     prepare(setup)
     user = setup.get_one(User, user_id="1")
@@ -212,7 +212,7 @@ def visit(store: Store, token: str, visits: Callable[[User], int]) -> User:
 
 
 @pytest.mark.parametrize("field", [None, "city", "visits"])
-def test_a_block_that_saves_a_loaded_entity_is_recognised_if_it_gives_the_same_values_or_changes(
+def test_a_block_that_saves_a_loaded_entity_is_recognised(
     store: Store, token: str, field: str | None
 ) -> None:
     setup = store.line().session
@@ -229,7 +229,7 @@ def test_a_block_that_saves_a_loaded_entity_is_recognised_if_it_gives_the_same_v
     assert items(store) == found
 
 
-def test_a_block_that_counts_in_a_loaded_entity_is_never_counted_twice(store: Store, token: str) -> None:
+def test_a_block_that_counts_is_never_counted_twice(store: Store, token: str) -> None:
     setup = store.line().session
     setup.save(User(user_id="1", email="1@x"))
     visit(store, token, lambda user: user.visits + 1)

@@ -32,9 +32,7 @@ class NewUser(Entity, table=Table("OldApp"), pk="USER#{user_id}", sk="PROFILE", 
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
-def test_values_rotate_in_one_transaction_with_one_action_per_guard(
-    store: Store, order: Sequence[int]
-) -> None:
+def test_values_rotate_with_one_action_per_guard(store: Store, order: Sequence[int]) -> None:
     session, wire = store.line()
     users = [session.save(User(user_id=str(n), email=f"{n}@x.org")) for n in range(3)]
     sent = len(wire.calls)
@@ -53,7 +51,7 @@ def test_values_rotate_in_one_transaction_with_one_action_per_guard(
     assert [*map(list, actions)].count(["Delete"]) == 0
 
 
-def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: Store) -> None:
+def test_an_overtaken_swap_leaves_every_value_in_place(store: Store) -> None:
     session = store.line().session
     one, two = (session.save(User(user_id=n, email=f"{n}@x.org")) for n in "12")
 
@@ -75,7 +73,7 @@ def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: Store)
     assert owners == {"email#1@x.org": "USER#1", "email#3@x.org": "USER#2"}
 
 
-def test_after_its_normalizer_changed_an_entity_can_be_loaded_changed_and_given_a_new_value(
+def test_an_entity_survives_a_change_of_its_normalizer(
     moto: Store,
 ) -> None:
     """The guard of the old spelling does not block the claim; it stays until it is repaired."""

@@ -173,7 +173,7 @@ def key_values(entity: Any) -> tuple[Any, ...]:
 
 @given(one=ENTITIES, other=ENTITIES)
 @settings(max_examples=settings().max_examples * 4)
-def test_two_entities_share_an_item_only_where_they_share_what_it_stands_for(one: Any, other: Any) -> None:
+def test_entities_share_an_item_only_where_keys_are_equal(one: Any, other: Any) -> None:
     mine, theirs = written(one) or {}, written(other) or {}
     for place in mine.keys() & theirs.keys():
         (_, number, values), (_, its_number, its_values) = mine[place], theirs[place]

@@ -110,7 +110,7 @@ def check_found(found: Any, loaded: Any) -> None:
 
 @pytest.mark.parametrize("read", READS, ids=str)
 @given(entity=CASES, data=st.data())
-def test_a_read_gives_a_sound_entity_or_nothing_or_says_that_it_cannot(
+def test_a_read_gives_a_valid_entity_none_or_an_error(
     read: Read, entity: Entity, data: st.DataObject
 ) -> None:
     place = Place(entity, data)
@@ -147,9 +147,7 @@ def test_versions_are_read_or_said_to_be_unreadable(entity: Entity, data: st.Dat
 
 
 @given(entity=CASES, data=st.data())
-def test_a_count_and_the_keys_of_a_query_agree_whatever_is_stored(
-    entity: Entity, data: st.DataObject
-) -> None:
+def test_a_count_and_the_keys_of_a_query_agree(entity: Entity, data: st.DataObject) -> None:
     place = Place(entity, data)
     asked = query(place.session, place.loaded)
     keys = asked.keys().all()

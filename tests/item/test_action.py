@@ -82,7 +82,7 @@ def test_every_placeholder_is_used_and_every_used_one_is_given(action: Action) -
 
 
 @given(st.text(max_size=3), st.text(max_size=3))
-def test_a_pattern_gives_another_condition_the_expression_it_would_render_to(one: str, other: str) -> None:
+def test_a_pattern_gives_the_expression_it_would_render_to(one: str, other: str) -> None:
     def mine(owner: AttributeValue) -> Or:
         return Or((missing("PK"), equals("owner", owner)))
 
@@ -91,7 +91,7 @@ def test_a_pattern_gives_another_condition_the_expression_it_would_render_to(one
         assert to_wire(Delete("app", KEY, pattern.of(owner))) == to_wire(Delete("app", KEY, mine(owner)))
 
 
-def test_what_is_done_to_a_rendered_request_is_not_seen_in_the_next() -> None:
+def test_a_change_of_a_rendered_request_stays_in_it() -> None:
     action = Put("app", KEY, missing("PK") | equals("owner", {"S": "x"}))
     wire = to_wire(action)["Put"]
     wire["ExpressionAttributeNames"].clear()

@@ -160,7 +160,7 @@ def test_conditions_that_can_hold_of_nothing_hold_of_nothing() -> None:
 # -- what DynamoDB documents, and the emulators do not all do ----------------------------------------------------------
 
 
-def test_sizes_are_counted_in_characters_bytes_and_elements_and_a_number_has_none() -> None:
+def test_sizes_are_counted_in_characters_bytes_and_elements() -> None:
     sizes: list[tuple[AttributeValue, str]] = [
         ({"S": "né"}, "2"),
         ({"B": b"\xff\x00"}, "2"),
@@ -179,7 +179,7 @@ def test_sizes_are_counted_in_characters_bytes_and_elements_and_a_number_has_non
     assert not holds(Compare(SizeOf(("b",)), ">=", {"N": "0"}), {"a": {"S": ""}})
 
 
-def test_bytes_are_found_within_bytes_and_numbers_in_sets_by_value() -> None:
+def test_bytes_are_found_within_bytes_and_numbers_by_value() -> None:
     assert holds(Contains(("a",), {"B": b"bc"}), {"a": {"B": b"abcd"}})
     assert not holds(Contains(("a",), {"S": "bc"}), {"a": {"B": b"abcd"}})
     assert holds(Contains(("a",), {"N": "1.0"}), {"a": {"NS": ["2", "1"]}})
@@ -189,7 +189,7 @@ def test_bytes_are_found_within_bytes_and_numbers_in_sets_by_value() -> None:
     assert not holds(Contains(("a",), {"N": "1"}), {"a": {"N": "1"}})
 
 
-def test_what_is_not_stored_is_unequal_to_everything_and_less_than_nothing() -> None:
+def test_an_absent_value_is_unequal_to_everything() -> None:
     item: Item = {"a": {"N": "1"}}
     one = {"N": "1"}
     assert holds(Compare(Attr(("b",)), "<>", one), item)

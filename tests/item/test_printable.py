@@ -23,7 +23,7 @@ def test_characters_that_a_terminal_obeys_are_escaped(text: str, shown: str) -> 
 
 
 @given(st.text())
-def test_what_is_shown_is_always_one_printable_line_that_can_be_encoded(text: str) -> None:
+def test_what_is_shown_is_one_printable_line(text: str) -> None:
     shown = printable(text)
     assert shown.isprintable()
     assert shown.splitlines() == ([shown] if shown else [])

@@ -176,7 +176,7 @@ def test_a_float_reads_back_as_itself(value: float) -> None:
 
 
 @given(twins())
-def test_a_value_is_the_same_however_its_sets_are_ordered_and_its_numbers_spelled(
+def test_sameness_ignores_the_order_of_sets_and_spelling(
     pair: tuple[AttributeValue, AttributeValue],
 ) -> None:
     assert same(*pair)

@@ -140,9 +140,7 @@ def check(world: ChangedWorld) -> None:
 
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "12")))
 @given(data=st.data())
-def test_what_older_classes_stored_is_completed_and_nothing_is_lost(
-    engine: Transport, data: st.DataObject
-) -> None:
+def test_what_older_classes_stored_is_completed(engine: Transport, data: st.DataObject) -> None:
     def pick(options: Any) -> Any:
         return data.draw(st.sampled_from(options))
 

@@ -167,7 +167,7 @@ def words_of(findings: Iterable[Finding], kind: FindingKind) -> dict[str, set[st
     rows=ROWS,
     tool=st.sampled_from([repair, backfill]),
 )
-def test_what_is_not_stored_as_it_loads_is_found_and_repaired_once(
+def test_what_does_not_load_as_stored_is_repaired_once(
     written: Transport, spec: Spec, before: Any, now: Any, rows: list[dict[str, Any]], tool: Any
 ) -> None:
     table = declared(written, spec, before, now)

@@ -126,7 +126,7 @@ def test_the_beginning_of_a_text_is_no_value_of_the_field() -> None:
 
 @pytest.mark.parametrize("stores_values", [False, True])
 @pytest.mark.parametrize("value", [Colour.RED, "red"])
-def test_a_shard_of_an_enum_is_read_by_its_member_and_by_its_value(stores_values: bool, value: Any) -> None:
+def test_a_shard_of_an_enum_is_read_by_member_and_by_value(stores_values: bool, value: Any) -> None:
     class Car(
         Entity, table=Table("cars"), pk="CARS#{colour:shard4}", sk="{name}", use_enum_values=stores_values
     ):

@@ -38,9 +38,7 @@ class Strict(Base):
 
 
 @pytest.mark.parametrize("way", [update, upsert, block, upsert_block, update_once])
-def test_a_write_by_the_key_of_a_base_class_keeps_the_rules_of_a_subclass(
-    way: Any, engine: Transport
-) -> None:
+def test_a_write_by_a_base_class_key_keeps_subclass_rules(way: Any, engine: Transport) -> None:
     with Session(transport=engine) as session:
         session.create_table(Table("families", indexes=INDEXES))
         session.save(Strict(id="1", start=1, end=5))
@@ -73,9 +71,7 @@ def adopted(engine: Transport, session: Session, name: str) -> Key[Made]:
 
 
 @pytest.mark.parametrize("way", [update, upsert, block, upsert_block, update_once, update_loaded, "save"])
-def test_what_a_factory_makes_of_a_changed_field_is_stored_guarded_and_indexed(
-    way: Any, engine: Transport
-) -> None:
+def test_a_factory_value_of_a_changed_field_is_stored(way: Any, engine: Transport) -> None:
     with Session(transport=engine) as session:
         key = adopted(engine, session, "1")
         held = session.get_one(key)

@@ -94,7 +94,7 @@ def test_a_key_with_a_time_in_another_spelling_is_not_read() -> None:
         mapping_of(Plain).loader.hydrate({**item, "at": {"S": "2024-01-01T12:00:00.000Z"}})
 
 
-def test_the_remedy_for_another_spelling_of_an_encoded_time_is_its_encoding() -> None:
+def test_the_remedy_for_another_spelling_is_its_encoding() -> None:
     """No ``{at:raw}``, which escapes nothing and changes nothing."""
     key = {"PK": {"S": "LOG#n#2024-01-01T12:00:00.000000Z"}, "SK": {"S": "L"}}
     remedy = r"write \{name:raw\} in the template, or let encode= of at return what it has"

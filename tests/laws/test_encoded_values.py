@@ -77,9 +77,7 @@ def session(engine: Transport) -> Iterator[Session]:
 @example(value={"M": "text"})
 @example(value={"NULL": False})
 @example(value="text")
-def test_what_encode_returns_is_stored_or_refused_by_the_name_of_its_field(
-    session: Session, value: Any
-) -> None:
+def test_what_encode_returns_is_stored_or_refused_by_field(session: Session, value: Any) -> None:
     returned[0] = {"S": "before"}
     session.save(Secretive(name="a"), overwrite=True)
     before = session.get_one(Secretive, name="a")

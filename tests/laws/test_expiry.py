@@ -243,7 +243,7 @@ def test_every_read_and_every_write_decide_as_dynamodb(
 
 
 @of_every_age(examples=12)
-def test_a_value_is_free_a_minute_after_its_guard_expired_and_otherwise_taken(
+def test_a_value_is_free_a_minute_after_its_guard_expired(
     world: World, ttl: AttributeValue | None, now: Decimal
 ) -> None:
     world.at(now)
@@ -277,7 +277,7 @@ def test_whatever_has_expired_or_not_can_be_deleted(
     assert world.transport.call(Call("Scan", {"TableName": world.table.name}))["Items"] == []
 
 
-def test_an_insert_over_what_has_expired_leaves_a_guard_that_holds_nothing(world: World) -> None:
+def test_an_insert_over_an_expired_entity_leaves_a_free_guard(world: World) -> None:
     world.remove_all()
     session = world.at(Decimal(NOW))
     name = world.row({"N": str(NOW - 3600)})

@@ -68,17 +68,13 @@ def writes_are_made() -> Iterator[None]:
 
 @settings(max_examples=EXAMPLES)
 @given(random=RANDOMS)
-def test_nothing_is_wrong_in_any_scope_and_every_request_is_allowed(
-    engine: Transport, random: Random
-) -> None:
+def test_no_scope_has_a_problem_and_every_request_is_allowed(engine: Transport, random: Random) -> None:
     check_sound(engine, random)
 
 
 @settings(max_examples=EXAMPLES)
 @given(random=RANDOMS)
-def test_damage_is_found_and_mended_with_each_class_that_it_concerns(
-    engine: Transport, random: Random
-) -> None:
+def test_damage_is_mended_with_each_class_it_concerns(engine: Transport, random: Random) -> None:
     check_damage(engine, random)
 
 

@@ -144,7 +144,7 @@ def test_what_an_index_cannot_find_is_reported_and_repaired(
     name=st.sampled_from(["flag", "rank", "note", "n"]),
     key_of=st.sampled_from([Job, Rush]),
 )
-def test_a_removal_leaves_an_entity_in_every_index_that_it_belongs_to(
+def test_a_removal_leaves_an_entity_in_its_indexes(
     world: World, way: Any, entity: type[Job], name: str, key_of: type[Job]
 ) -> None:
     world.begin()
@@ -163,7 +163,7 @@ def test_a_removal_leaves_an_entity_in_every_index_that_it_belongs_to(
     assert list(tools.verify(world.session, app)) == []
 
 
-def test_the_default_takes_the_place_of_what_is_removed_in_one_request(world: World) -> None:
+def test_a_default_replaces_what_is_removed_in_one_request(world: World) -> None:
     world.begin()
     world.session.save(Job(world=world.name, row=1, rank=8))
     wire = FaultyTransport(world.transport)
@@ -173,7 +173,7 @@ def test_the_default_takes_the_place_of_what_is_removed_in_one_request(world: Wo
     assert item["rank"] == {"N": "7"}
 
 
-def test_a_field_whose_default_a_factory_makes_is_not_removed_from_an_index(world: World) -> None:
+def test_a_field_with_a_factory_is_not_removed_from_an_index(world: World) -> None:
     table = Table(f"made-keys-{next(NUMBERS)}", indexes=[GlobalIndex("ByCode", pk="code", sk=None)])
 
     class Made(Entity, table=table, pk="MADE#{id}", sk="M"):

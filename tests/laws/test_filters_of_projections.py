@@ -156,9 +156,7 @@ def test_a_filter_is_applied_before_whole_items_are_fetched(
         session.delete_many(stored)
 
 
-def test_a_filter_on_a_key_of_the_index_is_applied_before_whole_items_are_fetched(
-    session: Session, wire: FaultyTransport
-) -> None:
+def test_a_filter_on_an_index_key_comes_before_fetching(session: Session, wire: FaultyTransport) -> None:
     world = next(worlds)
     session.bulk_load([Part(world=world, row=row, at=NOON, code=code) for row, code in enumerate("abcd")])
     wire.calls.clear()

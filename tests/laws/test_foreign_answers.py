@@ -44,7 +44,7 @@ class Silent:
         return {} if call.operation == "UpdateItem" else reply
 
 
-def test_an_update_that_returns_nothing_is_recognised_or_of_unknown_outcome(engine: Transport) -> None:
+def test_an_update_that_returns_nothing_is_of_unknown_outcome(engine: Transport) -> None:
     session = Session(transport=Silent(engine), clock=FakeClock())
     for table in (app, bare):
         session.create_table(table)
@@ -98,7 +98,7 @@ class Pages:
     ],
     ids=str,
 )
-def test_a_merged_query_that_is_iterated_says_of_an_item_what_a_plain_one_says(
+def test_a_merged_query_says_of_an_item_what_a_plain_one_says(
     spoiled: Mapping[str, Any],
 ) -> None:
     session = Session(transport=Pages(spoiled), clock=FakeClock(), retry=Retry(attempts=1))
@@ -145,7 +145,7 @@ def nested(value: Any, wrapped: Callable[[Any], Any], levels: int) -> Any:
 
 
 @pytest.mark.parametrize("levels", [900, 5000])
-def test_a_value_that_is_nested_too_deeply_is_refused_and_reported(levels: int) -> None:
+def test_a_value_nested_too_deeply_is_refused_and_reported(levels: int) -> None:
     """DynamoDB has 32 levels, and refuses more. Python itself ends above: 3.11 below 300 levels, 3.13 below 900."""
     key = {"PK": {"S": "HIT#/"}, "SK": {"S": "H#001"}, "_type": {"S": "Hit"}, "page": {"S": "/"}}
     item = {**key, "number": {"N": "1"}, "more": nested({"S": "x"}, lambda one: {"L": [one]}, levels)}

@@ -122,7 +122,7 @@ def items(engine: Transport, of: Declared) -> list[Item]:
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
-def test_a_number_where_the_revision_should_be_is_refused_by_every_write(
+def test_a_number_as_revision_is_refused_by_every_write(
     engine: Transport, session: Session, of: Declared, write: Write
 ) -> None:
     before = items(engine, of)
@@ -145,7 +145,7 @@ HISTORY: dict[str, Callable[[Session, Any], Any]] = {
 @pytest.mark.parametrize(
     ("work", "sort"), [*((work, "v0_P") for work in HISTORY), ("purge", "v1_P"), ("prune", "v1_P")]
 )
-def test_nothing_of_a_history_with_another_revision_is_replaced_or_deleted(
+def test_a_history_with_another_revision_stays_as_it_is(
     engine: Transport, session: Session, of: Declared, work: str, sort: str
 ) -> None:
     page = session.save(of.Page(name="h"))

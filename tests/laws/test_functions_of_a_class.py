@@ -282,7 +282,7 @@ def classes_at(place: Callable[[Any], Declared], is_secret: bool) -> tuple[Table
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.__name__))
-def test_the_error_of_a_failing_function_names_it_and_nothing_is_written(
+def test_a_failing_function_is_named_and_nothing_is_written(
     engine: Transport, place: Callable[..., Any], *, is_secret: bool
 ) -> None:
     table, group, kind, named = classes_at(place, is_secret)

@@ -99,7 +99,7 @@ HOLDERS: Final[Mapping[str, tuple[type[User], str, str]]] = {
 
 @pytest.mark.parametrize(("entity", "kind", "said"), HOLDERS.values(), ids=HOLDERS)
 @pytest.mark.parametrize("way", [*OTHERS, *INSERTS])
-def test_whatever_meets_an_item_of_another_class_says_what_is_there(
+def test_a_write_over_another_class_says_what_is_there(
     session: Session, tables: Transport, way: str, entity: type[User], kind: str, said: str
 ) -> None:
     put(tables, kind)
@@ -126,9 +126,7 @@ def test_after_the_item_was_deleted_as_advised_the_key_is_free(
     assert session.get_one(User, id="1").id == "1"
 
 
-def test_an_entity_of_the_base_class_is_found_or_replaced_as_advised(
-    session: Session, tables: Transport
-) -> None:
+def test_an_entity_of_the_base_class_is_found_as_advised(session: Session, tables: Transport) -> None:
     put(tables, "User")
     with pytest.raises(AlreadyExists) as caught:
         session.save(Admin(id="1"))
@@ -140,9 +138,7 @@ def test_an_entity_of_the_base_class_is_found_or_replaced_as_advised(
     assert type(session.get_one(Key(User, id="1"))) is Admin
 
 
-def test_an_entity_whose_place_another_class_took_since_it_was_read_says_so(
-    session: Session, tables: Transport
-) -> None:
+def test_a_place_that_another_class_took_is_named(session: Session, tables: Transport) -> None:
     user = session.save(User(id="1"))
     put(tables, "order")
     with pytest.raises(EntityNotFound, match=r"^an item of Order is stored under"):

@@ -139,7 +139,7 @@ def class_of(
 
 
 @given(bases=st.sampled_from(BASES), body=bodies, given_keywords=keywords, config=configurations)
-def test_a_hostile_class_keeps_its_values_or_is_refused_with_a_remedy(
+def test_a_hostile_class_keeps_its_values_or_is_refused(
     engine: Transport, bases: Any, body: Any, given_keywords: Any, config: Any
 ) -> None:
     table = Table(f"hostile-{next(counter)}", indexes=[GlobalIndex("GSI1")])

@@ -27,7 +27,7 @@ def keys_of(entities: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PROJECTIONS)
-def test_the_keys_in_an_index_on_own_keys_are_those_of_the_entities(name: str, transport: Transport) -> None:
+def test_keys_in_an_index_on_own_keys_are_those_of_entities(name: str, transport: Transport) -> None:
     table = Table(
         f"own-keys-{next(numbers)}",
         indexes=[GlobalIndex("Own", pk="PK", sk="SK", projection=PROJECTIONS[name])],

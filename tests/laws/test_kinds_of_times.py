@@ -180,9 +180,7 @@ def test_so_does_whatever_contains_a_time(wire: FaultyTransport, shape: str, way
 
 @pytest.mark.parametrize("is_wall", [False, True], ids=["instant", "wall"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_its_own_kind_is_stored_and_loads_and_the_other_is_a_decode_error(
-    wire: FaultyTransport, shape: str, is_wall: bool
-) -> None:
+def test_a_time_of_the_other_kind_is_a_decode_error(wire: FaultyTransport, shape: str, is_wall: bool) -> None:
     _, _, make, stored = SHAPES[shape]
     own, other = (WALL, INSTANT) if is_wall else (INSTANT, WALL)
     entity, session = class_of(shape, is_wall=is_wall), Session(transport=wire)

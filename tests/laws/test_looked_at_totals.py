@@ -167,7 +167,7 @@ STORED: Final[dict[str, Any]] = {"element": ["y"], "inside": {"city": "rome"}, "
 
 
 @given(SPECS, STEPS)
-def test_a_target_loads_after_every_increment_or_its_class_is_refused(
+def test_a_target_loads_after_increments_or_is_refused(
     tables: Transport, spec: Spec, steps: list[tuple[str, str, str]]
 ) -> None:
     if may_look(spec):

@@ -33,7 +33,7 @@ COUNTED: Final = {"counted nowhere": None, "counted": F.name == "a", "not counte
 
 
 @pytest.mark.parametrize(("kept", "factory", "held", "share"), list(product(TIMES, MADE, CODES, COUNTED)))
-def test_a_target_is_made_as_an_upsert_would_store_it_or_not_at_all(
+def test_a_target_is_made_as_an_upsert_stores_it_or_not(
     kept: str, factory: str, held: str, share: str
 ) -> None:
     table = Table("boxes")

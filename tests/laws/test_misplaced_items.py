@@ -167,7 +167,7 @@ def test_what_is_as_it_should_be_is_clean() -> None:
         ({"cards": {"S": "many"}}, ""),
     ],
 )
-def test_a_total_is_corrected_only_if_its_target_can_be_read_then(change: Item, doubt: str) -> None:
+def test_a_total_is_corrected_only_if_its_target_can_be_read(change: Item, doubt: str) -> None:
     box, *others = healthy()
     box |= {"cards": {"N": "7"}} | change
     total, unreadable = sorted(judge_items({table: [box, *others]}, NOON.timestamp()), key=str)
@@ -185,7 +185,7 @@ def test_items_under_keys_of_others_are_judged_without_an_error(damages: list[tu
 
 @settings(max_examples=EXAMPLES)
 @given(damages=damages, tool=st.sampled_from(sorted(TOOLS)))
-def test_items_under_keys_of_others_stop_no_tool_and_are_not_written(
+def test_items_under_keys_of_others_are_not_written(
     engine: Transport, damages: list[tuple[str, int, int]], tool: str
 ) -> None:
     session = Session(transport=engine, clock=FakeClock(NOON.timestamp()))

@@ -152,9 +152,7 @@ def program(engine: Transport, pick: Pick) -> None:
 
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "10")))
 @given(data=st.data())
-def test_a_dump_is_loaded_whole_however_often_the_process_is_killed(
-    engine: Transport, data: st.DataObject
-) -> None:
+def test_a_dump_is_loaded_whole_however_often_it_is_killed(engine: Transport, data: st.DataObject) -> None:
     def pick(options: Any) -> Any:
         return data.draw(st.sampled_from(options))
 

@@ -128,7 +128,7 @@ def program(engine: Transport, pick: Pick) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_each_change_is_handled_in_order_whatever_fails_and_is_delivered_again(
+def test_each_change_is_handled_in_order_despite_failures(
     engine: Transport, caplog: pytest.LogCaptureFixture, data: st.DataObject
 ) -> None:
     caplog.set_level(logging.CRITICAL, logger="dynaorm")

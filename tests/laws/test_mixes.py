@@ -871,7 +871,7 @@ def program(spec: Spec, engine: Transport, pick: Pick, *, steps: int) -> World:
 
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "30")))
 @given(data=st.data())
-def test_what_is_stored_follows_from_the_entities_whatever_is_declared_together(
+def test_what_is_stored_follows_from_entities_and_declarations(
     engine: Transport, data: st.DataObject
 ) -> None:
     def pick(options: Any) -> Any:

@@ -156,7 +156,7 @@ def put_stored(value: AttributeValue, path: tuple[Step, ...], new: AttributeValu
 
 
 @given(st.data(), KINDS)
-def test_an_entity_of_any_nested_type_that_was_not_changed_has_no_changes(data: Any, kind: Kind) -> None:
+def test_an_unchanged_nested_entity_has_no_changes(data: Any, kind: Kind) -> None:
     mapping = entity_of(kind)
     entity = loaded(mapping, kind.stored(data.draw))
     state = state_of(entity)
@@ -165,7 +165,7 @@ def test_an_entity_of_any_nested_type_that_was_not_changed_has_no_changes(data: 
 
 
 @given(st.data(), KINDS)
-def test_a_save_that_changes_one_nested_value_changes_nothing_else(data: Any, kind: Kind) -> None:
+def test_a_save_of_one_nested_value_changes_nothing_else(data: Any, kind: Kind) -> None:
     mapping, held = entity_of(kind), kind.stored(data.draw)
     places = [*kind.leaves(held)]
     if not places:
@@ -179,7 +179,7 @@ def test_a_save_that_changes_one_nested_value_changes_nothing_else(data: Any, ki
 
 
 @given(st.data(), KINDS)
-def test_an_update_of_a_whole_nested_value_preserves_what_a_save_preserves(data: Any, kind: Kind) -> None:
+def test_an_update_of_a_nested_value_keeps_what_a_save_keeps(data: Any, kind: Kind) -> None:
     mapping, held = entity_of(kind), kind.stored(data.draw)
     places = [*kind.leaves(held)]
     if not places:
@@ -206,9 +206,7 @@ ELEMENTS = st.lists(st.integers(0, 9), unique=True, max_size=6)
 
 
 @given(ELEMENTS, ELEMENTS)
-def test_an_element_of_a_list_keeps_its_unknown_members_wherever_it_is_now(
-    before: list[int], after: list[int]
-) -> None:
+def test_a_moved_list_element_keeps_its_unknown_members(before: list[int], after: list[int]) -> None:
     kind = listed(modelled({"n": (NUMBER, True)}))
     mapping = entity_of(kind)
     entity = loaded(mapping, {"L": [{"M": {"n": {"N": str(n)}, "legacy": {"S": f"of {n}"}}} for n in before]})
@@ -241,7 +239,7 @@ def test_what_did_not_change_in_a_value_with_parts_is_as_stored(
     assert mapping.loader.hydrate(found).held == entity.held
 
 
-def test_a_changed_value_of_a_type_with_its_own_encoding_is_stored_as_encoded() -> None:
+def test_a_changed_value_with_own_encoding_is_stored_encoded() -> None:
     def encode(value: Address) -> AttributeValue:
         return {"M": {"city": {"S": value.city}}}
 

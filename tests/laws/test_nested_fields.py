@@ -308,7 +308,7 @@ def test_an_absent_set_in_a_dict_is_an_empty_one(sets: Any, is_older: bool, memb
 
 
 @given(GROUPS)
-def test_empty_sets_that_older_versions_stored_in_dicts_are_no_difference(sets: Any) -> None:
+def test_empty_sets_of_older_versions_are_no_difference(sets: Any) -> None:
     item = put_older_permit(sets)
     loaded = _SESSION.get_one(PERMIT)
     assert loaded == permit_of(sets, filled=True)

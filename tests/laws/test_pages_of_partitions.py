@@ -258,9 +258,7 @@ def test_a_cursor_of_another_direction_is_refused(session: Session, shelf: Shelf
         query.descending().page(1, after=query.page(1).cursor)
 
 
-def test_a_cursor_does_not_depend_on_how_often_or_how_a_value_is_given(
-    session: Session, shelf: Shelf
-) -> None:
+def test_a_cursor_does_not_depend_on_how_values_are_given(session: Session, shelf: Shelf) -> None:
     native: dict[str, Any] = {"text": "a", "binary": b"a", "one": "x", "two": 1, "three": "x"}
     put(shelf, [Line(row=row, number=Decimal(1), group="a", **native) for row in range(3)])
     found = []

@@ -182,7 +182,7 @@ def unknown(stored: Mapping[str, Any]) -> dict[str, AV]:
 
 
 @given(st.sampled_from(PLACES), st.sampled_from(sorted(LEAVES)))
-def test_an_upsert_of_a_part_creates_what_a_changed_new_entity_is(place: list[Step], leaf: str) -> None:
+def test_an_upsert_of_a_part_creates_a_changed_new_entity(place: list[Step], leaf: str) -> None:
     changes = change_of(place, leaf)
     try:
         expected = changed(Holder(name="n"), place, leaf)

@@ -369,7 +369,7 @@ def engine_with_table(engine: Transport) -> Transport:
 @pytest.mark.parametrize("other", OTHERS)
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "135")) // len(OTHERS))
 @given(spec=SPECS, data=st.data())
-def test_what_a_plan_says_is_what_is_sent_and_what_the_table_becomes(
+def test_a_plan_says_what_is_sent_and_stored(
     other: Kind, spec: Spec, data: st.DataObject, engine_with_table: Transport
 ) -> None:
     world = World(spec._replace(other=other), engine_with_table)

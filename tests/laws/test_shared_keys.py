@@ -134,9 +134,7 @@ def test_a_total_is_not_added_to_an_item_of_another_class(session: Session, tabl
     assert items(tables, app) == [stored]
 
 
-def test_an_item_without_type_is_a_decode_error_not_one_class_by_chance(
-    session: Session, tables: Transport
-) -> None:
+def test_an_item_without_type_is_a_decode_error(session: Session, tables: Transport) -> None:
     tables.call(Call("PutItem", {"TableName": bare.name, "Item": {"id": {"S": "1"}}}))
     with pytest.raises(DecodeError, match=r"kind: is absent, and the key could be that of order|Order"):
         session.get(User, id="1")
@@ -149,7 +147,7 @@ def test_an_item_without_type_is_a_decode_error_not_one_class_by_chance(
 # -- declarations ------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_type_attribute_the_error_names_it_and_the_base_class() -> None:
+def test_without_type_attribute_the_error_names_the_base_class() -> None:
     table = Table("untyped", pk="id", sk=None, type_attribute=None)
 
     class First(Entity, table=table):

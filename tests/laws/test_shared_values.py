@@ -198,9 +198,7 @@ def program(engine: Transport, pick: Pick) -> None:
 
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "20")))
 @given(data=st.data())
-def test_a_shared_value_has_one_holder_among_the_entities_of_both_classes(
-    engine: Transport, data: st.DataObject
-) -> None:
+def test_a_shared_value_has_one_holder_among_both_classes(engine: Transport, data: st.DataObject) -> None:
     def pick(options: Any) -> Any:
         return data.draw(st.sampled_from(options))
 

@@ -82,7 +82,7 @@ def by_json(entity: type[Entity], item: Mapping[str, AttributeValue]) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_number_that_dynamodb_cannot_hold_is_a_decode_error_on_both_roads(kind: str) -> None:
+def test_a_number_beyond_dynamodb_is_a_decode_error(kind: str) -> None:
     annotation, stored = KINDS[kind]
     entity = entity_of(annotation)
     for text in TEXTS:
@@ -111,7 +111,7 @@ def test_every_number_of_dynamodb_is_read_alike_on_both_roads(text: str) -> None
             assert found == expected
 
 
-def test_an_item_whose_expiry_is_no_time_does_not_expire_and_does_not_load() -> None:
+def test_an_item_whose_expiry_is_no_time_never_expires_nor_loads() -> None:
     mapping = mapping_of(entity_of(Annotated[datetime | None, ExpiresAt()]))
     for text in ("NaN", "Infinity", "1E99999999"):
         item = item_of({"N": text})

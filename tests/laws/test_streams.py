@@ -101,7 +101,7 @@ def follow_async(stream: Stream, take: Take, **options: Any) -> None:
 
 @pytest.mark.parametrize("worker", [follow, follow_async], ids=["sync", "async"])
 @given(stream=streams(), data=st.data(), internal=st.booleans())
-def test_workers_that_stop_after_any_change_handle_every_change_once(
+def test_workers_that_stop_anywhere_handle_every_change_once(
     worker: Callable[..., None], stream: Stream, data: st.DataObject, internal: bool
 ) -> None:
     handled: list[Mark] = []
@@ -168,7 +168,7 @@ def test_a_record_without_a_sequence_number_hides_no_other(stream: Stream, data:
 
 
 @given(stream=streams(), idle=st.sampled_from([0, 0.5, 3, 100]))
-def test_following_ends_with_every_record_read_and_after_the_idle_time(stream: Stream, idle: float) -> None:
+def test_following_ends_after_every_record_and_the_idle_time(stream: Stream, idle: float) -> None:
     stream.troubles.clear()  # their pauses would count as idle time
     clock = FakeClock(jitter=0)
     began = clock.monotonic()
@@ -217,7 +217,7 @@ def dispatch_async(on: Any, event: Any) -> Any:
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain functions", "async functions"])
 @pytest.mark.parametrize("answer", [call, call_async, dispatch, dispatch_async])
 @given(data=st.data(), form=st.sampled_from(["lambda", "pipes", "kinesis"]))
-def test_functions_are_called_with_every_change_in_order_until_they_succeed(
+def test_functions_get_every_change_in_order_until_they_succeed(
     answer: Callable[[Any, Any], Any], is_async: bool, data: st.DataObject, form: str
 ) -> None:
     event: Any = FORMS[form](
@@ -260,7 +260,7 @@ def test_functions_are_called_with_every_change_in_order_until_they_succeed(
 
 
 @given(data=st.data(), form=st.sampled_from(["lambda", "get_records", "pipes", "kinesis"]))
-def test_what_is_no_record_is_unreadable_and_takes_no_record_with_it(data: st.DataObject, form: str) -> None:
+def test_an_unreadable_record_takes_no_other_with_it(data: st.DataObject, form: str) -> None:
     event: Any = FORMS[form](
         *(record(kind, number) for number, kind in enumerate(data.draw(st.lists(kinds, max_size=5)), 1))
     )

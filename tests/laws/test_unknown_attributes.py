@@ -159,9 +159,7 @@ def encode(value: Any) -> Any:
 
 
 @given(strange=ODD, entity=st.sampled_from(ENTITIES), is_nested=st.booleans())
-def test_an_item_from_elsewhere_is_an_entity_or_an_error_that_names_the_attribute(
-    strange: Any, entity: Any, is_nested: bool
-) -> None:
+def test_a_foreign_item_is_an_entity_or_a_named_error(strange: Any, entity: Any, is_nested: bool) -> None:
     shelf, table = Shelf(TABLES), mapping_of(type(entity)).table
     shelf.fill(entity, Session(transport=shelf, clock=FakeClock(ids="id-", jitter=0)))
     item = Strange(shelf, strange, is_nested=is_nested).strange(item_of(entity))

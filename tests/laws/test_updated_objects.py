@@ -27,7 +27,7 @@ def changes_of(case: Case, draw: Any) -> tuple[Change, ...]:
 
 
 @given(cases(), st.data())
-def test_an_object_is_what_its_item_loads_as_after_an_update_of_it(case: Case, data: st.DataObject) -> None:
+def test_an_updated_object_is_what_its_item_loads_as(case: Case, data: st.DataObject) -> None:
     for row in case.rows:
         entity: Any = case.mapping.loader.hydrate(row)
         changes = changes_of(case, data.draw)

@@ -163,7 +163,7 @@ ways_of = st.lists(st.sampled_from(WAYS), min_size=2, max_size=2, unique=True)
 
 @few
 @given(data=st.data(), kind=KINDS, ways=ways_of)
-def test_a_change_of_any_part_stores_what_a_save_of_the_whole_stores(
+def test_a_change_of_a_part_stores_what_a_save_stores(
     data: Any, session: Session, engine: Transport, kind: Drawn, ways: list[Any]
 ) -> None:
     world = World(session, engine, kind)
@@ -179,7 +179,7 @@ def test_a_change_of_any_part_stores_what_a_save_of_the_whole_stores(
 
 @few
 @given(data=st.data(), kind=KINDS.map(bare), ways=ways_of)
-def test_a_value_for_an_absent_field_is_judged_as_one_for_a_stored_field(
+def test_a_value_for_an_absent_field_is_judged_alike(
     data: Any, session: Session, engine: Transport, kind: Drawn, ways: list[Any]
 ) -> None:
     world = World(session, engine, optional(kind), default=None)
@@ -200,7 +200,7 @@ def members_of(kind: Drawn, values: Any) -> Any:
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda kind: str(kind.annotation)[:25])
 @fewer
 @given(data=st.data(), ways=ways_of)
-def test_members_are_added_to_and_discarded_from_a_set_of_any_type(
+def test_members_are_added_to_a_set_of_any_type(
     data: Any, session: Session, engine: Transport, member: Drawn, ways: list[Any]
 ) -> None:
     kind = set_of(member)

@@ -183,7 +183,7 @@ def test_every_state_is_found_mended_or_left_and_loses_nothing(
     padding=st.sampled_from([0, 3]),
     data=st.data(),
 )
-def test_an_entity_without_its_latest_copy_keeps_its_history_and_comes_back(
+def test_a_lost_latest_copy_keeps_its_history_and_comes_back(
     engine: Transport, oldest: int, length: int, copy: str, padding: int, data: st.DataObject
 ) -> None:
     """``copy``: nothing is left of it, or a tombstone of an earlier deletion."""
@@ -223,7 +223,7 @@ def test_an_entity_without_its_latest_copy_keeps_its_history_and_comes_back(
     copy=st.sampled_from(["live", "tombstone"]),
     data=st.data(),
 )
-def test_a_version_nobody_counts_refuses_the_next_write_with_the_way_out(
+def test_a_version_nobody_counts_refuses_the_next_write(
     engine: Transport, number: int, more: int, copy: str, data: st.DataObject
 ) -> None:
     session = Session(transport=engine, clock=FakeClock(NOON.timestamp()))

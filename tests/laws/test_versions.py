@@ -154,7 +154,7 @@ def check(session: Session, key: Key[Any], history: list[Written]) -> None:
 
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "12")))
 @given(fields=st.lists(st.sets(st.sampled_from(sorted(VALUES))), min_size=2, max_size=3), data=st.data())
-def test_a_diff_names_every_field_of_either_version_and_is_the_mirror_of_the_diff_back(
+def test_a_diff_names_every_field_and_is_the_mirror_of_its_back(
     engine: Transport, fields: list[set[str]], data: st.DataObject
 ) -> None:
     """The versions are of several classes of one family."""

@@ -87,7 +87,7 @@ def _all_are(value: int) -> Any:
 
 @pytest.mark.parametrize("kind", [Wide, Plain])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_with_too_long_an_expression_is_refused_and_nothing_is_sent(
+def test_a_too_long_expression_is_refused_before_sending(
     session: Session, limited: Limited, kind: Any, write: str
 ) -> None:
     wide = session.save(kind(name="a"))

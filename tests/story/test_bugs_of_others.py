@@ -266,7 +266,7 @@ def test_instead_of_the_bug(engine: Engine, row: Row, kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", USERS)
 @pytest.mark.parametrize("work", ["change", "delete"])
-def test_a_guard_that_somebody_elses_repair_gave_away_is_left_alone_and_reported(
+def test_a_guard_that_another_repair_gave_away_is_reported(
     engine: Engine, kind: Any, work: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Bug: a former owner of a value deletes its guard, even after the value was given to somebody else by hand."""

@@ -39,7 +39,7 @@ DOCS = ROOT / "docs"
         "writing",
     ],
 )
-def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) -> None:
+def test_a_document_runs_and_leaves_a_consistent_table(name: str) -> None:
     found = re.findall(r"^```python\n(.*?)^```$", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert found
     with strict_moto(), Session(transport=MotoTransport(region="us-east-1")) as session:
@@ -80,7 +80,7 @@ def test_every_recipe_is_in_the_list() -> None:
     assert [page.stem for page in RECIPES if f"]({page.name})" not in text] == []
 
 
-def test_the_explanation_on_the_page_of_concepts_is_the_one_that_its_example_prints(
+def test_the_explanation_in_concepts_is_what_the_example_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     page = (DOCS / "concepts.md").read_text()

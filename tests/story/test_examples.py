@@ -98,9 +98,7 @@ def test_every_example_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
-def test_an_example_prints_its_items_on_80_columns_and_leaves_nothing_for_verify_to_find(
-    name: str, python: Python
-) -> None:
+def test_an_example_fits_80_columns_and_leaves_no_finding(name: str, python: Python) -> None:
     code, printed, errors = python(EXAMPLES / f"{name}.py")
     assert (code, errors) == (0, "")
     assert "\nverified: " in printed

@@ -161,7 +161,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_the_service_and_what_is_added_to_it_run_and_answer_as_the_page_says(page: ModuleType) -> None:
+def test_the_service_answers_as_the_page_says(page: ModuleType) -> None:
     with strict_moto(), Session(region="eu-west-1") as session:
         exec(compile(SERVICE, "service.md", "exec"), vars(page))
         session.create_table(page.app)
@@ -175,7 +175,7 @@ def test_the_service_and_what_is_added_to_it_run_and_answer_as_the_page_says(pag
         assert_consistent(session, page.app)
 
 
-def test_the_asynchronous_service_of_the_page_finds_what_is_stored(
+def test_the_asynchronous_service_finds_what_is_stored(
     page: ModuleType,
     ministack_endpoint: str,
     unique_name: Callable[[str], str],

@@ -109,7 +109,7 @@ def records(*users: User) -> dict[str, Any]:
     }
 
 
-def test_every_record_of_the_stream_is_counted_once_and_a_failed_one_comes_again(
+def test_every_stream_record_is_counted_once(
     session: Session, wire: FaultyTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     event = records(*(User(email=f"{number}@x", name="n") for number in range(3)))

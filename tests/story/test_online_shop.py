@@ -38,7 +38,7 @@ def published(engine: Engine) -> Session:
 # -- items -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engine: Engine) -> None:
+def test_items_written_equal_the_published_ones(engine: Engine) -> None:
     engine.create(shop)
     with engine.session() as session:
         for entity in ENTITIES:
@@ -70,9 +70,7 @@ def key_fields(entity: Any) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in names[type(entity)]}
 
 
-def test_the_item_published_without_its_index_keys_stays_out_of_the_index_until_it_is_listed(
-    engine: Engine, published: Session
-) -> None:
+def test_an_item_without_index_keys_stays_out_of_the_index(engine: Engine, published: Session) -> None:
     stored = published.get_one(WarehouseItem, product_id="99887", warehouse_id="12376")
     stored.quantity = "3"
     published.save(stored)

@@ -98,9 +98,7 @@ def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     return found
 
 
-def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_two_guards(
-    engine: Engine, layout: Layout
-) -> None:
+def test_registering_is_one_transaction_of_three_puts(engine: Engine, layout: Layout) -> None:
     with engine.session() as session, session.transaction() as tx:
         tx.save(layout.user(BOBBY))
     assert engine.operations == ["TransactWriteItems"]
@@ -112,7 +110,7 @@ def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_tw
     assert layout.items(engine) == layout.all(BOBBY)
 
 
-def test_the_registration_is_sent_as_the_article_writes_it_published(moto: Engine) -> None:
+def test_the_registration_is_sent_as_the_article_writes_it(moto: Engine) -> None:
     moto.create(published)
     with moto.session() as session, session.transaction() as tx:
         tx.save(Layout(published, User, in_published_layout).user(BOBBY))
@@ -149,9 +147,7 @@ def test_the_registration_is_sent_as_the_article_writes_it_published(moto: Engin
     }
 
 
-def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_is_stored(
-    engine: Engine, layout: Layout
-) -> None:
+def test_a_phony_user_is_refused_for_the_third_action_alone(engine: Engine, layout: Layout) -> None:
     with engine.session() as session:
         session.save(layout.user(BOBBY))
         with (
@@ -172,9 +168,7 @@ def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_
     assert layout.items(engine) == layout.all(BOBBY, {**PHONY, "email": "phony@tables.com"})
 
 
-def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_alone(
-    engine: Engine, layout: Layout
-) -> None:
+def test_a_new_address_is_an_update_a_delete_and_a_put(engine: Engine, layout: Layout) -> None:
     with engine.session() as session:
         bobby = session.save(layout.user(BOBBY))
         engine.forget()
@@ -190,9 +184,7 @@ def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_
 
 
 @pytest.mark.parametrize("by", ["entity", "key"])
-def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
-    engine: Engine, layout: Layout, by: str
-) -> None:
+def test_deletion_removes_user_and_guards_in_one_transaction(engine: Engine, layout: Layout, by: str) -> None:
     with engine.session() as session:
         bobby = session.save(layout.user(BOBBY))
         bobby.email = "bobby@tables.com"
@@ -230,7 +222,7 @@ def test_guards_written_published_refuse_a_phony_bobby(engine: Engine) -> None:
     assert engine.raw(published) == before
 
 
-def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_released(
+def test_a_guard_without_owner_is_released_by_a_change(
     engine: Engine,
 ) -> None:
     publish(engine)
@@ -244,7 +236,7 @@ def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_re
     ]
 
 
-def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: Engine) -> None:
+def test_a_missing_guard_is_released_as_nothing(engine: Engine) -> None:
     """In the article's first listing of Bobby, the place of ``userName#btables`` is illegible."""
     publish(engine)
     engine.client.delete_item(TableName=engine.name("User"), Key={"pk": {"S": "userName#btables"}})

@@ -62,7 +62,7 @@ def test_every_audit_keeps_its_version_and_v0_holds_the_latest(audited: Engine) 
     ]
 
 
-def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(audited: Engine) -> None:
+def test_one_query_gives_the_latest_audit_of_every_part(audited: Engine) -> None:
     with audited.session() as session:
         for part, times in (("part7", 11), ("part8", 2), ("part70", 1)):
             audit = PartAudit(equipment="Equipment_1", part=part, auditor="Liz", result="0")
@@ -82,7 +82,7 @@ def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(audited: En
     ]
 
 
-def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_counting_when_made_anew(
+def test_version_numbers_continue_after_delete_and_create(
     audited: Engine,
 ) -> None:
     versions = audited.items(plain)[1:]
@@ -101,7 +101,7 @@ def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_countin
     ]
 
 
-def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(audited: Engine) -> None:
+def test_restoring_from_a_tombstone_is_a_new_version(audited: Engine) -> None:
     versions = audited.items(plain)[1:]
     with audited.session() as session:
         session.restore(KEY, version=2)

@@ -528,7 +528,7 @@ class Writes(CountingMachine):
         """A block under a token is made once, whatever was written since; another block under it is refused."""
         if self.blocks and data.draw(st.sampled_from([True, False])):
             past: tuple[str, list[Step]] = data.draw(st.sampled_from(self.blocks))
-            self.repeat(*past)
+            self.repeat(*past, self.fault(data))
             return
         steps = [
             step for step in self.block(data, BY_KEY, size) if step.change and step.change.kind is not Point
@@ -542,20 +542,22 @@ class Writes(CountingMachine):
         self.world.tokens.add((FACTS[first.kind].table.name, token))
         self.repeat(token, steps)
 
-    def repeat(self, token: str, steps: list[Step]) -> None:
-        """Run a block again as another process does, and another block under its token."""
+    def repeat(self, token: str, steps: list[Step], fault: Any = None) -> None:
+        """Run a block again as another process does, and another block under its token. Nothing is written."""
         before = self.raw()
         for repeated, wrong in (
             (steps, None),
             ([*steps, self.inserted(Page, "other", {}, NEW)], TokenReused),
         ):
             try:
-                with self.calm.transaction(token=token) as tx:
+                with self.session(fault).transaction(token=token) as tx:
                     for step in repeated:
                         (step.again or step.call)(tx)
                 assert wrong is None
             except TokenReused:
                 assert wrong is not None
+            except OutcomeUnknown:
+                assert fault is not None
             assert self.raw() == before
 
     @rule(

@@ -72,7 +72,7 @@ def test_whatever_may_be_of_any_type_is_loaded_as_it_was(
 
 
 @given(st.integers() | st.floats() | DECIMALS)
-def test_a_number_of_undeclared_type_comes_back_equal_or_is_refused(value: float | Decimal) -> None:
+def test_an_untyped_number_comes_back_equal_or_is_refused(value: float | Decimal) -> None:
     codec = codec_of(JsonValue)
     try:
         stored = codec.encode(value)

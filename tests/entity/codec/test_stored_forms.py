@@ -230,7 +230,7 @@ def test_a_text_is_stored_as_plain_text_whatever_its_class(kind: Any, value: str
 
 @pytest.mark.parametrize("key", [Level, int | float, int, float, Decimal, timedelta, date, UUID], ids=str)
 @pytest.mark.parametrize("text", ["", "x", "1e", "sNaN", "Infinity", "\x00"])
-def test_a_stored_key_that_encode_never_makes_is_decoded_or_a_value_error(key: Any, text: str) -> None:
+def test_a_stored_key_is_decoded_or_a_value_error(key: Any, text: str) -> None:
     """A map's keys are text whatever their type, so unlike numbers they may be anything."""
     kinds: Any = dict
     with contextlib.suppress(ValueError):

@@ -61,7 +61,7 @@ def test_a_class_that_waits_for_a_type_is_not_mapped_yet() -> None:
         assert str(caught.value) == expected
 
 
-def test_a_class_is_mapped_by_model_rebuild_where_its_type_is_known() -> None:
+def test_a_class_is_mapped_by_model_rebuild() -> None:
     class Late(Entity, table=Table("app"), pk="LATE#{slug}", sk="A"):
         slug: str
         root: "list[Later] | None"
@@ -97,7 +97,7 @@ def test_a_class_is_mapped_once_its_forward_references_are_known() -> None:
     assert mapping.encoder.encode({"slug": "x", "root": value}) == {"slug": {"S": "x"}, "root": {"M": branch}}
 
 
-def test_a_class_whose_completion_failed_raises_its_error_again_whenever_it_is_used() -> None:
+def test_a_class_that_failed_to_complete_raises_its_error_again() -> None:
     expected = "Cannot map class Wrong:\n  - pk='WRONG#{slgu}': {slgu} names no field; did you mean {slug}?"
     with pytest.raises(DeclarationError) as first:
         Wrong.model_rebuild()
@@ -109,7 +109,7 @@ def test_a_class_whose_completion_failed_raises_its_error_again_whenever_it_is_u
     assert [str(error) for error in errors] == [expected] * 3
 
 
-def test_a_class_that_pydantic_builds_late_is_mapped_when_it_is_used() -> None:
+def test_a_class_that_pydantic_builds_late_is_mapped_when_used() -> None:
     assert Key(Lazy, slug="x").primary_key == {"PK": {"S": "LAZY#x"}, "SK": {"S": "A"}}
 
 
@@ -146,7 +146,7 @@ def _busy_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_busy_threads")
-def test_classes_that_are_declared_in_several_threads_all_join_their_table() -> None:
+def test_classes_declared_in_threads_all_join_their_table() -> None:
     names = ["Apple", "Pear", "Plum", "Quince"]
     for _ in range(20):
         app = Table("app")

@@ -23,7 +23,7 @@ def declare_person(app: Table, literal: str, unique: str) -> type[Entity]:
     return Person
 
 
-def test_a_class_statement_that_runs_again_replaces_what_it_declared_before() -> None:
+def test_a_class_statement_run_again_replaces_the_class() -> None:
     app = Table("app")
     declare_person(app, "PERSON", "handle")
     again = declare_person(app, "HUMAN", "nickname")
@@ -40,7 +40,7 @@ def test_a_class_statement_that_runs_again_replaces_what_it_declared_before() ->
     assert catalog_of(app).mappings.keys() == {"Person", "Team"}
 
 
-def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> None:
+def test_a_base_declared_again_takes_its_old_subclasses_with_it() -> None:
     app = Table("app")
     for attribute in ("until", "ends"):
 
@@ -56,7 +56,7 @@ def test_a_base_that_is_declared_again_takes_its_old_subclasses_with_it() -> Non
         assert list(catalog_of(app).mappings) == ["Lock", "Lease"]
 
 
-def test_a_function_that_makes_classes_of_different_names_makes_different_classes() -> None:
+def test_classes_of_different_names_are_different_classes() -> None:
     app = Table("app", type_attribute=None)
 
     def declare(kind: str, literal: str) -> None:
@@ -77,7 +77,7 @@ def test_two_tables_of_one_name_know_nothing_of_each_other() -> None:
 
 
 @pytest.mark.parametrize("again", [True, False])
-def test_a_class_declared_again_takes_the_place_of_what_it_kept_before(again: bool) -> None:
+def test_a_class_declared_again_replaces_what_was_kept(again: bool) -> None:
     table = Table("app")
 
     class Group(Entity, table=table, pk="GROUP#{group_id}", sk="INFO"):

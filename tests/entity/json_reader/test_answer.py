@@ -69,7 +69,7 @@ def parsed(
     return found
 
 
-def test_an_entity_read_is_a_loaded_one_with_its_item_and_defaults() -> None:
+def test_an_entity_that_is_read_has_its_item_and_defaults() -> None:
     item = {**stored(Shape(slug="a")), "unknown": {"SS": ["x"]}}
     del item["corners"]
     (entity,) = read(item).found
@@ -108,7 +108,7 @@ def test_validators_run_with_the_loading_context() -> None:
     assert contexts == [LOADING]
 
 
-def test_a_reply_whose_validator_raises_another_error_is_left_to_the_codecs() -> None:
+def test_a_reply_whose_validator_fails_is_left_to_the_codecs() -> None:
     def fail(value: str) -> str:
         raise StaleEntity(key=mapping_of(Shape), expected=value, found=None)  # type: ignore[arg-type]
 
@@ -121,7 +121,7 @@ def test_a_reply_whose_validator_raises_another_error_is_left_to_the_codecs() ->
     assert reader.read(Body(encode_body({"Item": item})), NOW) is None
 
 
-def test_a_reply_that_is_parsed_already_or_malformed_is_left_to_the_codecs() -> None:
+def test_a_parsed_or_malformed_reply_is_left_to_the_codecs() -> None:
     reader = json_reader_of(APP, (Shape,), "Query")
     assert reader is not None
     answers: list[Mapping[str, Any]] = [
@@ -163,14 +163,14 @@ def test_a_batch_has_the_contents_of_the_key_of_each_item() -> None:
 
 
 @pytest.mark.parametrize("missing", ["PK", "SK"])
-def test_a_batch_with_an_item_without_its_key_is_left_to_the_codecs(missing: str) -> None:
+def test_a_batch_item_without_key_is_left_to_the_codecs(missing: str) -> None:
     item = {name: value for name, value in stored(Shape(slug="a")).items() if name != missing}
     reader = json_reader_of(APP, (Shape,), "BatchGetItem")
     assert reader is not None
     assert reader.read(Body(encode_body({"Responses": {APP.name: [item]}})), NOW) is None
 
 
-def test_copies_and_pickles_keep_the_item_and_pickles_leave_out_the_page() -> None:
+def test_copies_keep_the_item_and_pickles_leave_out_the_page() -> None:
     big = stored(Audit(slug="x", seen=["x" * 50_000]))
     entity, other = read(stored(Shape(slug="a")), big).found
     state = Loaded(stored(Shape(slug="a")))

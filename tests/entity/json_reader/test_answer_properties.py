@@ -258,7 +258,7 @@ def request_of(entity: Any, name: str, value: Any) -> Any:
 
 @calm
 @given(st.data())
-def test_an_entity_read_from_json_equals_the_one_that_the_codecs_give(data: st.DataObject) -> None:
+def test_the_json_reader_gives_what_the_codecs_give(data: st.DataObject) -> None:
     known = data.draw(declared())
     items = [
         data.draw(stored_items(data.draw(st.sampled_from(known))))

@@ -154,7 +154,7 @@ def session() -> Any:
 @pytest.mark.parametrize("place", range(len(CONVERTED)))
 @settings(max_examples=settings().max_examples // 10)
 @given(secret=SECRETS)
-def test_no_error_of_a_condition_shows_what_a_write_would_convert(place: int, secret: str) -> None:
+def test_no_error_of_a_condition_shows_a_secret(place: int, secret: str) -> None:
     ((name, value),) = CONVERTED[place](secret).items()
     key, field = Key(Vault, vault_id="1"), F[name]
     for text in (
@@ -235,7 +235,7 @@ def test_a_stored_secret_is_stored_as_it_is() -> None:
     assert "abc" not in plan.explain()
 
 
-def test_a_secret_field_without_its_type_is_masked_in_the_repr_of_its_entity() -> None:
+def test_a_secret_without_its_type_is_masked_in_the_repr() -> None:
     vault = Vault(vault_id="1", card=Card(pin=SecretStr("abc")), many=[SecretStr("abc")])
     assert "card=Card(pin=SecretStr('**********'))" in repr(vault)
     changed = vault.model_copy(update={"token": "abc", "many": ["abc"], "named": {"a": "abc"}})

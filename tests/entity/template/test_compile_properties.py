@@ -126,9 +126,7 @@ def test_short_values_never_make_one_key(literal: str) -> None:
 
 @pytest.mark.parametrize("kind", ["n", "d", "o", "h", "p"])
 @pytest.mark.parametrize("literal", list("#-.+E0af5t"))
-def test_a_literal_is_refused_exactly_where_it_could_go_on_with_the_text_before(
-    kind: str, literal: str
-) -> None:
+def test_a_literal_is_refused_where_it_could_go_on_with_a_text(kind: str, literal: str) -> None:
     """Where it is accepted, no two of many values make one key; where it is refused, it says what to write."""
     cases: dict[str, list[Any]] = {
         "n": [-1, 1, 10, 15, 0, 100],

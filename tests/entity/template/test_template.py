@@ -125,7 +125,7 @@ def test_a_key_that_is_never_rendered_matches_nothing(text: str, key: str) -> No
     assert compiled(text).match(key) is None
 
 
-def test_a_field_that_only_chooses_a_shard_is_asked_for_in_all_of_them() -> None:
+def test_a_field_that_only_chooses_a_shard_asks_all_of_them() -> None:
     template = compiled("STATUS#{status}#{number:shard3}")
     assert template.shards == {"number": 3}
     assert template.renders({"status": Status.OPEN}) == ("STATUS#open#1", "STATUS#open#2", "STATUS#open#3")
@@ -134,7 +134,7 @@ def test_a_field_that_only_chooses_a_shard_is_asked_for_in_all_of_them() -> None
     assert template.render({"status": Status.OPEN}) is None
 
 
-def test_a_field_that_is_rendered_too_chooses_no_shard_when_it_is_missing() -> None:
+def test_a_field_that_is_rendered_too_chooses_no_shard() -> None:
     template = compiled("{name:shard2}#{name}")
     assert template.shards == {}
     assert template.renders({}) == ()

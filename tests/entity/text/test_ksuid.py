@@ -124,7 +124,7 @@ def test_new_ksuids_come_in_the_order_they_are_made(number: int) -> None:
     assert made == sorted(set(made))
 
 
-def test_new_ksuids_of_several_threads_come_in_order_and_are_unique() -> None:
+def test_ksuids_of_several_threads_are_unique_and_in_order() -> None:
     turns, made = Barrier(4), list[list[str]]()
 
     def make(_: int) -> list[str]:

@@ -89,7 +89,7 @@ def test_every_text_is_of_its_pattern_and_its_shape(pair: tuple[Any, Any, Any]) 
 
 
 @given(PAIRS)
-def test_a_text_goes_on_to_be_another_only_by_the_characters_that_say_so(pair: tuple[Any, Any, Any]) -> None:
+def test_a_text_goes_on_only_by_the_characters_that_say_so(pair: tuple[Any, Any, Any]) -> None:
     kind, one, other = pair
     found = scalar(kind)
     shorter, longer = sorted((found.to_text(one), found.to_text(other)), key=len)

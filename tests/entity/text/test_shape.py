@@ -50,9 +50,7 @@ def test_shapes_meet_exactly_where_they_have_a_text_in_common(a: Shape, b: Shape
 
 
 @given(SHAPES, st.text("abcd", max_size=4))
-def test_a_text_matches_the_pattern_of_a_shape_exactly_where_it_is_of_that_shape(
-    shape: Shape, text: str
-) -> None:
+def test_a_text_matches_a_shape_exactly_where_it_is_of_it(shape: Shape, text: str) -> None:
     assert (re.fullmatch(pattern_of(shape), text) is not None) == (text in texts(shape))
 
 
