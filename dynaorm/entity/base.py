@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
 
-from dynaorm.entity.declare.draft import OPTIONS, declared_options, misnamed, options_of
 from dynaorm.entity.state import SLOT, carried_by, put_values, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField, UsageError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     # ``class Point(Entity, frozen=True)``.
     from pydantic._internal._model_construction import ModelMetaclass
 
+    from dynaorm.entity.declare import draft
     from dynaorm.entity.declare import entity as declaration
     from dynaorm.entity.mapping import mapping as mappings
     from dynaorm.entity.mapping import secret, validate
@@ -31,6 +31,7 @@ else:
     ModelMetaclass = type(BaseModel)
     late(
         globals(),
+        draft="dynaorm.entity.declare.draft",
         declaration="dynaorm.entity.declare.entity",
         mappings="dynaorm.entity.mapping.mapping",
         secret="dynaorm.entity.mapping.secret",
@@ -82,7 +83,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
         **config: Unpack[ConfigDict],
     ) -> None:
         super().__init_subclass__()
-        if problems := tuple(misnamed(vars(cls))):
+        if problems := tuple(draft.misnamed(vars(cls))):
             raise DeclarationError(entity=cls.__name__, problems=problems)
         given = {
             "table": table,
@@ -95,12 +96,12 @@ class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
             "version_padding": version_padding,
             **config,
         }
-        setattr(cls, OPTIONS, options_of(cls, given))
+        setattr(cls, draft.OPTIONS, draft.options_of(cls, given))
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
         super().__pydantic_on_complete__()
-        options = declared_options(cls)
+        options = draft.declared_options(cls)
         if options.table is None and not options.problems:
             return
         try:
