@@ -436,7 +436,7 @@ class Walk:
         rest = page.rest if page else reply
         if (last := last_key(rest)) is not None:
             check_keys(key_query.operation, (last,), self._keys)
-        progress.advance(rest, len(items))
+        progress.advance(rest, len(items), last)
         found = self._accepted(page, key_query) if page else items
         if is_of_entities:
             progress.buffered.extend(found)

@@ -22,7 +22,7 @@ from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, Loaded, ParsedReply, is_entity, read_state_of
 from dynaorm.entity.table import Ident, Table, contents_of
 from dynaorm.errors import DecodeError
-from dynaorm.flow.call import Context, Flow, PageKeys, ReadCost, Reply, gather, last_key
+from dynaorm.flow.call import Context, Flow, PageKeys, ReadCost, Reply, gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, check_item, find_items
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.filter import Filter
@@ -71,12 +71,11 @@ class Progress:
         """Whether a page must be read before it has anything to return."""
         return not self.is_read and not self.buffered
 
-    def advance(self, reply: Reply, count: int) -> None:
-        """Record that a page of ``count`` items was read. Raises Unreachable if pages repeat."""
+    def advance(self, reply: Reply, count: int, last: Item | None) -> None:
+        """Record a page of ``count`` items that ends at the key ``last``. Raises Unreachable if pages repeat."""
         self.cost.add(reply)
         self.pages += 1
         self.scanned += reply.get("ScannedCount", count)
-        last = last_key(reply)
         if last is not None:
             self.page_keys = self.page_keys or PageKeys()
             self.page_keys.checked(self.key_query.operation, last)

@@ -403,13 +403,10 @@ def item_change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChan
         change = _check(one, read, unit.now)
     if change is None:
         return None
+    first = one.removal if one.write is None else one.write
+    has_two = one.write is not None and one.removal is not None
     # Most writes have neither conditions nor checks, and every save asks.
-    if (
-        one.write is None
-        or one.removal is not None
-        or one.checks
-        or condition_of(one.write.intent) is not None
-    ):
+    if first is None or has_two or one.checks or condition_of(first.intent) is not None:
         change = _with_conditions(one, change)
     return _with_checks(one, change) if one.checks else change
 
