@@ -87,24 +87,27 @@ def test_threads_that_meet_at_it_import_it_once(other: str, names: dict[str, Any
     assert found[0] == [other]
 
 
-def test_classes_are_mapped_by_modules_that_are_imported_for_the_first_class() -> None:
-    """Until then neither these nor ``logging``, which only a session that logs needs, delay a process."""
+def test_a_process_imports_what_it_uses() -> None:
+    """Before the first class, nothing that declares one; before the first write, nothing that plans one."""
     program = """
 import sys
 from dynaorm import Entity, Key, Session, Table
+from dynaorm.item.json_body import Body
 from dynaorm.transport import DirectTransport
+def imported(*wings):
+    return sorted({wing for wing in wings for name in sys.modules if f"{name}.".startswith(f"dynaorm.{wing}.")})
 Session(transport=DirectTransport(region="us-east-1"))
-late = ["dynaorm.entity.declare.entity", "dynaorm.entity.mapping.mapping", "dynaorm.flow.entity", "logging"]
-print([name for name in late if name in sys.modules])
+print(imported("entity.declare", "entity.mapping", "entity.codec", "flow.entity"), "logging" in sys.modules)
 class User(Entity, table=Table("late-app"), pk="USER#{name}", sk="U"):
     name: str
-print([name for name in late if name in sys.modules], Key(User, name="a"), repr(User(name="b")))
+print(Key(User, name="a"), User(name="b"))
+class Nothing:
+    def call(self, call):
+        return Body(b"{}")
+print(Session(transport=Nothing()).get(User, name="a"), imported("flow.write", "plan", "query"))
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert run.stdout.splitlines() == [
-        "[]",
-        "['dynaorm.entity.declare.entity', 'dynaorm.entity.mapping.mapping'] Key(User, name='a') User(name='b')",
-    ], run.stderr
+    assert run.stdout.splitlines() == ["[] False", "Key(User, name='a') name='b'", "None []"], run.stderr
 
 
 @pytest.fixture

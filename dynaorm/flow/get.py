@@ -12,20 +12,25 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.declared_parts import Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import fit
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, EntityNotFound, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.read import OPTIONS, Target, get_item, get_items_at_once, key_and_options, load, target_of
 from dynaorm.item.value import Item
 from dynaorm.late import late
-from dynaorm.plan.guards import constrained_by
 from dynaorm.record import record
 
 if TYPE_CHECKING:
+    from dynaorm.entity.mapping import validate
     from dynaorm.flow import history
+    from dynaorm.plan import guards
 else:
-    late(globals(), history="dynaorm.flow.history")
+    late(
+        globals(),
+        validate="dynaorm.entity.mapping.validate",
+        history="dynaorm.flow.history",
+        guards="dynaorm.plan.guards",
+    )
 
 
 def get(
@@ -95,7 +100,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         Contention: the value changed hands all the time.
     """
     constraint = constraint_of(mapping, fields)
-    key, fields = fit(mapping, lambda values: _key_of(mapping, constraint, values), fields)
+    key, fields = validate.fit(mapping, lambda values: _key_of(mapping, constraint, values), fields)
     # A value of which a part is None is claimed by nobody.
     if key is None:
         return None
@@ -144,7 +149,7 @@ class _Sought:
         named = owner_in(guard)
         owner = key_in(named, mapping.table)
         if owner is None:
-            others = (one.table for one in constrained_by(self.constraint.name, home))
+            others = (one.table for one in guards.constrained_by(self.constraint.name, home))
             if says_another(named, mapping.table) or any(key_in(named, table) for table in others):
                 return None
             raise OwnerUnknown(constraint=self.constraint.name, value=self.constraint.value_of(self.fields))
@@ -157,7 +162,7 @@ class _Sought:
         mapping = self.mapping
         if not self.constraint.shared or mapping.key_matches(owner):
             return False
-        sharing = constrained_by(self.constraint.name, mapping.table.guards)
+        sharing = guards.constrained_by(self.constraint.name, mapping.table.guards)
         return any(one.table is mapping.table and one.key_matches(owner) for one in sharing)
 
     def entity_in(self, item: Item | None) -> Any | None:
