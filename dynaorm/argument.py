@@ -28,7 +28,7 @@ def check_count(written: str, number: object, *, least: int = 1, most: int = sys
     if type(number) is int and least <= number <= most:
         return
     is_open = most == sys.maxsize and not (isinstance(number, int) and number > most)
-    wanted = f"from {least} on" if is_open else f"from {least} to {most}"
+    wanted = f"of {least} or more" if is_open else f"from {least} to {most}"
     raise UsageError(
         problem=f"{written.format(shown(number))} is not an int {wanted}",
         remedy=f"give a whole number {wanted}",

@@ -214,7 +214,7 @@ class SameItemTwice(UsageError):
     """
 
     key: Address | None
-    remedy: str = "leave out one of the two, or make them in two transactions"
+    remedy: str = "leave out one of the two, or write them in two transactions"
 
     def _message(self) -> str:
         return _about(self.key, self)
@@ -272,7 +272,7 @@ class UnknownField(UsageError):
         if found := nearest(self.field, self.known):
             self.remedy = f"did you mean {found!r}?"
         elif self.known:
-            self.remedy = f"use one of {', '.join(self.known)}"
+            self.remedy = f"use {'one of ' if len(self.known) > 1 else ''}{', '.join(self.known)}"
 
 
 class NotVersioned(UsageError):
@@ -714,7 +714,7 @@ class OwnerUnknown(StoreError):
 
 
 class TableNotFound(StoreError):
-    """The table does not exist in the session's account, region or endpoint.
+    """The table does not exist in the session's account, Region or endpoint.
 
     Attributes:
         table: the name of the table, as it was sent.
@@ -723,13 +723,13 @@ class TableNotFound(StoreError):
         >>> with Session(region="us-east-1") as elsewhere:
         ...     elsewhere.get(User, user_id="1")
         Traceback (most recent call last):
-        dynaorm.errors.TableNotFound: there is no table 'app' in this account, region or endpoint; ...
+        dynaorm.errors.TableNotFound: there is no table 'app' in this account, Region or endpoint; ...
     """
 
     table: str
-    problem: str = "there is no table {table!r} in this account, region or endpoint"
+    problem: str = "there is no table {table!r} in this account, Region or endpoint"
     remedy: str = (
-        "apply its declaration to create it, or check the Region, the endpoint and its physical name"
+        "create it with session.create_table(...), or check the Region, the endpoint and its physical name"
     )
 
 

@@ -125,7 +125,7 @@ def _purposes(actions: Purpose | Iterable[Purpose]) -> list[Any]:
         raise UsageError(
             problem=f"actions={actions!r} names no purpose"
             if not unknown
-            else f"{unknown[0]!r} is no purpose",
+            else f"{unknown[0]!r} is not a purpose",
             remedy=f"give some of {', '.join(map(repr, get_args(Purpose)))}",
         )
     return [one for one in _GRANTS if one in asked]

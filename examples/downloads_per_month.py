@@ -79,7 +79,7 @@ def main() -> None:
         for month in ("2018-01", "2018-02"):
             step(f"The top songs of {month}")
             top = session.query(MonthlyDownloads.by_month, month=month).descending()
-            console.print([(one.song_id, one.downloads) for one in top])
+            console.print([(entry.song_id, entry.downloads) for entry in top])
 
 
 if __name__ == "__main__":

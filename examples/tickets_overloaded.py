@@ -93,7 +93,7 @@ def main() -> None:
         everything = session.collection(
             Task.by_status, Member.by_status, Admission.by_status, Transfer.by_status, project="202"
         )
-        console.print([f"{one.status} {type(one).__name__}" for one in everything])
+        console.print([f"{entity.status} {type(entity).__name__}" for entity in everything])
 
 
 if __name__ == "__main__":

@@ -121,7 +121,9 @@ SAMPLES: list[DynaormError] = [
     NotVersioned(entity="User"),
     SessionClosed(),
     InvalidCursor(problem="the cursor was made by another query"),
-    DecodeError(entity="User", key=ONE.primary_key, problems=("email: is missing", "age: 'x' is no number")),
+    DecodeError(
+        entity="User", key=ONE.primary_key, problems=("email: is missing", "age: 'x' is not a number")
+    ),
     StoreError(),
     EntityNotFound(key=ONE),
     ConstraintViolation(violations=(EMAIL, SLUG)),
@@ -245,7 +247,7 @@ def test_an_error_shows_its_fields_in_its_repr(error: DynaormError) -> None:
             ["this User", "'u1'", "'u2'", "session.move", "detached"],
         ),
         (NotVersioned(entity="User"), ["User keeps no versions", "versioned=True"]),
-        (SAMPLES[15], ["User", "USER#u1", "email: is missing", "age: 'x' is no number"]),
+        (SAMPLES[15], ["User", "USER#u1", "email: is missing", "age: 'x' is not a number"]),
         (EntityNotFound(key=ONE), ["Key(User, user_id='u1')"]),
         (
             ConstraintViolation(violations=(EMAIL, SLUG)),

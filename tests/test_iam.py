@@ -429,11 +429,11 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
         (
             (Note,),
             "reed",
-            "'reed' is no purpose; give some of 'read', 'write', 'tools', 'table'",
+            "'reed' is not a purpose; give some of 'read', 'write', 'tools', 'table'",
         ),
         ((Note,), [], "names no purpose"),
         ((Entity,), "read", "not mapped"),
-        ((Table("songs"),), "read", r"Table\('songs'\) is no entity class; use one"),
+        ((Table("songs"),), "read", r"Table\('songs'\) is not an entity class; use one"),
     ],
 )
 def test_what_cannot_be_a_policy_is_refused(entities: Any, actions: Any, message: str) -> None:

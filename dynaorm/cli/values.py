@@ -119,7 +119,7 @@ def bound_of(mapping: EntityMapping, operator: str, given: str) -> tuple[str, st
         begin, end = _span(*(None if part is None else int(part) for part in found.groups()))
     except ValueError:
         raise UsageError(
-            problem=f"{given} is no time: there is no {one.text}", remedy="write a date such as 2026-01-31"
+            problem=f"{given} is not a time: there is no {one.text}", remedy="write a date such as 2026-01-31"
         ) from None
     # Up to the end of a span is before the next one begins; after it is from there on.
     operator, day = {"le": ("lt", end), "gt": ("ge", end)}.get(operator, (operator, begin))
@@ -135,7 +135,7 @@ def moment_of(option: str, text: str) -> datetime:
             )
         moment = TypeAdapter(datetime).validate_strings(text)
     except ValueError:
-        raise UsageError(problem=f"{option} {text} is no time", remedy="write 2026-01-31T12:00Z") from None
+        raise UsageError(problem=f"{option} {text} is not a time", remedy="write 2026-01-31T12:00Z") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

@@ -100,7 +100,7 @@ def _entity(line: str, tables: tuple[Table, ...]) -> Any | None:
             places = " and ".join(one.table.name for one in found)
             raise _invalid(f"{name} is a class of {places}", "give one of these tables, or write an Item")
         raise _invalid(
-            f"{name!r} is no class of {', '.join(table.name for table in tables)}",
+            f"{name!r} is not a class of {', '.join(table.name for table in tables)}",
             suggestion(name, [*names, _ITEM]),
         )
     return entity_from_json(found[0], content)
@@ -116,10 +116,10 @@ def _member(line: str) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         raise _invalid(f"it is no JSON: {error}", remedy) from error
     if not isinstance(content, dict) or len(pairs) != 1:
-        raise _invalid("it is no object with one member", remedy)
+        raise _invalid("it is not an object with one member", remedy)
     ((name, value),) = content.items()
     if not isinstance(value, dict):
-        raise _invalid(f"the value of {name!r} is no object", remedy)
+        raise _invalid(f"the value of {name!r} is not an object", remedy)
     return name, value
 
 
@@ -197,7 +197,7 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
 def _save_seeds(tables: TablesInMemory, table: Table, lines: Iterable[str]) -> None:
     if isinstance(lines, str) or not isinstance(lines, Iterable):
         raise UsageError(
-            problem=f"seeds={shown(lines)} are no lines of a file",
+            problem=f"seeds={shown(lines)} are not lines of a file",
             remedy="give the open file, or text.splitlines()",
         )
     for seed in in_order_of_saving(seeds_in(lines, _with_targets(table))):

@@ -318,7 +318,7 @@ def differences(
         return table_differences(wanted, found, ttl=description.ttl_attribute, live_ttl=ttl, stored=stored)
     except (LookupError, TypeError, AttributeError) as problem:
         raise UsageError(
-            problem="this is no description of a table as DynamoDB gives it",
+            problem="this is not a description of a table as DynamoDB gives it",
             remedy="give the answers of DescribeTable and DescribeTimeToLive",
         ) from problem
 

@@ -293,7 +293,7 @@ def checked_item(item: object, name: str = "this") -> Item:
         found: object = with_bytes(given)
         if given and is_item(found):
             return found
-    wrong = "it is empty" if isinstance(item, Mapping) else "it is no dict"
+    wrong = "it is empty" if isinstance(item, Mapping) else "it is not a dict"
     # A value of the wrong form may be a secret, so the message shows only its name.
     problems = (
         f"{attribute!r} {problem}" for attribute, one in given.items() if (problem := _problem_of(one))
@@ -307,7 +307,7 @@ def checked_item(item: object, name: str = "this") -> Item:
 def _problem_of(value: object) -> str:
     """Why it is no attribute value; empty if it is one."""
     try:
-        return "" if is_value(with_bytes(value)) else "is no attribute value"
+        return "" if is_value(with_bytes(value)) else "is not an attribute value"
     except ValueError:
         return "has a binary value that is not base64"
     except RecursionError:

@@ -432,7 +432,7 @@ def argument_problems(marker: object) -> Iterator[str]:
     for name, given in ((one, getattr(marker, one, None)) for one in (*_TEXTS, "scope", "formerly", "of")):
         texts = (given,) if name in _TEXTS else _names(given)
         if given is not None and not all(isinstance(one, str) for one in texts):
-            yield f"{kind}({name}={shown(given)}) is no text; give {'a str' if name in _TEXTS else 'names'}"
+            yield f"{kind}({name}={shown(given)}) is not text; give {'a str' if name in _TEXTS else 'names'}"
     for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):
         if given is not None and not callable(given):
             yield f"{kind}({name}={shown(given)}) is not a function; give one without calling it"
@@ -441,14 +441,14 @@ def argument_problems(marker: object) -> Iterator[str]:
     if not isinstance(shared, bool):
         yield f"{kind}(shared={shown(shared)}) is neither True nor False; give one of them"
     if codec is not None and not isinstance(codec, StoredForm):
-        yield f"{kind}(codec={shown(codec)}) is no form; give one of dynaorm.codecs"
+        yield f"{kind}(codec={shown(codec)}) is not a form; give one of dynaorm.codecs"
 
 
 def _no_choice(marker: object) -> Iterator[str]:
     """Why an argument is none of those that there are, one sentence each."""
     unit: object = getattr(marker, "unit", None)
     if isinstance(marker, ExpiresAt) and not (isinstance(unit, str) and unit in [*WORDS]):
-        yield f'ExpiresAt(unit={shown(unit)}) is no unit of time; give "s" or "ms"'
+        yield f'ExpiresAt(unit={shown(unit)}) is not a unit of time; give "s" or "ms"'
     if isinstance(marker, OneOf):
         yield from _value_problems(marker.values)
 
@@ -543,7 +543,7 @@ def _not_of_type(marker: object, tree: TypeTree) -> Iterator[str]:
     for one in marker.values if isinstance(marker, OneOf) else ():
         if type(one) is not kind:
             yield (
-                f"OneOf() has the value {one!r}, which is no value of {tree.without_none.name}; "
+                f"OneOf() has the value {one!r}, which is not a value of {tree.without_none.name}; "
                 f"give values of the field's type, or change the type"
             )
             return

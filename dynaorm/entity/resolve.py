@@ -172,7 +172,7 @@ class FieldResolver:
         try:
             return {value}
         except TypeError as problem:
-            raise self._mapping.errors.invalid(name, value, "is no member of a set") from problem
+            raise self._mapping.errors.invalid(name, value, "is not a member of a set") from problem
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""

@@ -85,7 +85,7 @@ class Revision:
     def problems(self) -> Iterator[str]:
         """Why items cannot have it, one sentence each."""
         if type(self.start) is not int:
-            yield f"NumberRevision(start={self.start!r}) is no whole number; give an int, such as 0"
+            yield f"NumberRevision(start={self.start!r}) is not a whole number; give an int, such as 0"
 
     def of(self, item: Item) -> str | None:
         """The revision of an item as text; None if it has none, or one that this revision never is."""

@@ -493,11 +493,11 @@ def is_table_name(name: object) -> bool:
 def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
     """The indexes of a table. Raises DeclarationError for anything else."""
     if not isinstance(given, Iterable):
-        raise _undeclarable(name, (f"indexes={shown(given)} is no list of indexes; write indexes=[...]",))
+        raise _undeclarable(name, (f"indexes={shown(given)} is not a list of indexes; write indexes=[...]",))
     indexes = tuple(given)
     if wrong := [one for one in indexes if not isinstance(one, AnyIndex)]:
         remedy = "write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"
-        raise _undeclarable(name, tuple(f"indexes={shown(one)} is no index; {remedy}" for one in wrong))
+        raise _undeclarable(name, tuple(f"indexes={shown(one)} is not an index; {remedy}" for one in wrong))
     return indexes
 
 
@@ -507,7 +507,8 @@ def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
         if not is_table_name(name):
             yield f"the name {shown(name)} is not {NAMES}; choose another"
     if len(table.indexes) != len(indexes):
-        yield "two indexes have one name; rename one"
+        name = next(one.name for one in indexes if table.indexes.get(one.name) is not one)
+        yield f"two indexes are named {name!r}; rename one"
     if wrong := [*_key_name_problems(table, indexes)]:
         yield from wrong
     else:

@@ -128,7 +128,7 @@ def references(policy: Mapping[str, Any], refer: Callable[[str, str], Any]) -> I
         or not isinstance(given.get("Statement"), list)
     ):
         raise UsageError(
-            problem=f"policy={shown(policy)} is no policy document",
+            problem=f"policy={shown(policy)} is not a policy document",
             remedy="give what iam_policy(...) returns",
         )
     for statement in policy["Statement"]:

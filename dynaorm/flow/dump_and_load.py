@@ -107,7 +107,7 @@ def _item(found: Any, table: Table) -> Item | ValueError | UsageError:
     if isinstance(found, ValueError):
         return found
     if not isinstance(found, dict):
-        return ValueError(f"it is no object with the member {ITEM!r} or the name of a class")
+        return ValueError(f"it is not an object with the member {ITEM!r} or the name of a class")
     try:
         if ITEM in found:
             return item_in(json.dumps(found).encode())
@@ -139,7 +139,7 @@ def entity_from_json(mapping: EntityMapping, content: Any) -> Any:
     name = mapping.name
     if not isinstance(content, dict):
         raise UsageError(
-            problem=f"the value of {name!r} is no object", remedy="give the fields of one entity"
+            problem=f"the value of {name!r} is not an object", remedy="give the fields of one entity"
         )
     known = [*mapping.entity.model_fields]
     for given in content:

@@ -240,7 +240,7 @@ class StreamReader:
                     raise self._refused(refusal, "GetRecords") from refusal
         records = reply.get("Records") or []
         if not isinstance(records, list):
-            reason = "a reply whose Records are no list: is the endpoint a DynamoDB?"
+            reason = "a reply whose Records are not a list: is the endpoint a DynamoDB?"
             raise Unreachable(operation="GetRecords", attempts=1, reason=reason)
         return StreamPage(shard, [record_in(one) for one in records], reply.get("NextShardIterator"))
 

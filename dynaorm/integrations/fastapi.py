@@ -246,7 +246,7 @@ def problems(*statuses: ProblemStatus) -> dict[int | str, dict[str, Any]]:
         given: object = status
         if type(given) is not int or given not in _MEANINGS:
             raise UsageError(
-                problem=f"problems({shown(status)}) is no status of an answer",
+                problem=f"problems({shown(status)}) is not a status of an answer",
                 remedy=f"give some of {', '.join(map(str, _MEANINGS))}",
             )
     return {status: _declared(status) for status in statuses}

@@ -70,7 +70,7 @@ def instrument(
     """
     if not isinstance(session, Session | AsyncSession):
         raise UsageError(
-            problem=f"instrument() got {type(session).__name__}, which is no session",
+            problem=f"instrument() got {type(session).__name__}, which is not a session",
             remedy="give a Session or an AsyncSession",
         )
     watch: Any = session._watch

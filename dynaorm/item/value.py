@@ -214,7 +214,7 @@ def unstorable(value: object) -> str:
         RecursionError: it is nested deeper than DynamoDB allows.
     """
     if not is_value(value):
-        return f"{with_article(type(value).__name__)} that is no attribute value"
+        return f"{with_article(type(value).__name__)} that is not an attribute value"
     return _problem(value)  # type: ignore[arg-type]  # is_value says so
 
 
@@ -237,7 +237,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _of_number(text: str) -> str:
-    return "" if _number(text) is not None else "N that is no number"
+    return "" if _number(text) is not None else "N that is not a number"
 
 
 def _number(text: str) -> Decimal | None:
@@ -267,7 +267,7 @@ def _of_set(kind: str, key: Callable[[Any], Any]) -> Callable[[list[Any]], str]:
 def _of_map(members: Mapping[Any, AttributeValue]) -> str:
     for name, one in members.items():
         if not isinstance(name, str) or _of_text(name):
-            return "M with a name that is no text"
+            return "M with a name that is not text"
         if found := _problem(one):
             return f"M with {found}"
     return ""

@@ -130,7 +130,7 @@ class UnitOfWork:
 def check_token(token: object, remember: object = None) -> None:
     """Raises UsageError for a token that names no block, and for a duration that cannot be remembered."""
     if token is not None and not isinstance(token, str):
-        raise UsageError(problem=f"the token {shown(token)} is no text", remedy="give a str")
+        raise UsageError(problem=f"the token {shown(token)} is not text", remedy="give a str")
     if token is not None:
         _check_text(token)
     if remember is None:

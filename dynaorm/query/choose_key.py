@@ -204,7 +204,7 @@ def _check_given(spec: QuerySpec) -> None:
     if extra := [name for name in names if not any(name in fields for fields in keys)]:
         remedy = first.or_filter("declare an Index whose key has it", extra[0])
         raise UsageError(
-            problem=f"{', '.join(extra)} is in no key of {spec}",
+            problem=f"no key of {spec} contains {', '.join(extra)}",
             remedy=_other_key(first, names, given) or remedy,
         )
     for bound in spec.bounds:

@@ -172,8 +172,8 @@ class QuerySpec:
         """The query with strongly consistent reads. Raises UsageError for a global index, which has none."""
         if self.source.is_global:
             raise UsageError(
-                problem=f"{self} reads a global index, which DynamoDB only reads eventually consistent",
-                remedy="leave consistent out; get and refresh can read one entity consistently",
+                problem=f"{self} reads a global index, and DynamoDB has no consistent reads of those",
+                remedy="leave consistent out, or read one entity with get or refresh",
             )
         return replace(self, consistent=True)
 

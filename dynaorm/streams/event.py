@@ -436,6 +436,6 @@ def _content(data: object) -> object:
 
 def _no_event(problem: str) -> UsageError:
     return UsageError(
-        problem=f"this is no event of a DynamoDB stream: {problem}",
+        problem=f"this is not an event of a DynamoDB stream: {problem}",
         remedy="give a Lambda event, a reply of GetRecords, or the list of records of EventBridge Pipes",
     )

@@ -147,7 +147,7 @@ def interpreter(
     """A function that returns the changes in a record; none for a record of another table. Raises UsageError."""
     given: tuple[object, ...] = tables
     if not given or not all(isinstance(one, Table) for one in given):
-        problem = f"{shown(given[0])} is no table" if given else "no table is given"
+        problem = f"{shown(given[0])} is not a table" if given else "no table is given"
         raise UsageError(problem=problem, remedy="give the Table of the classes: changes(event, app)")
     named = table_namer(table_names)
     if len(tables) == 1 and table_names is None:

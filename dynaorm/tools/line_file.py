@@ -100,7 +100,7 @@ def _in_the_way(path: Path) -> UsageError:
 
 def _unusable(path: object, problem: OSError) -> UsageError:
     said = problem.strerror or str(problem)
-    return UsageError(problem=f"the file {str(path)!r} cannot be used: {said}", remedy="name another one")
+    return UsageError(problem=f"the file {str(path)!r} cannot be used: {said}", remedy="name another file")
 
 
 class LoadFiles(ExitStack):

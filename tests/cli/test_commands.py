@@ -219,7 +219,7 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
             ["verify", TARGETS[0], "--table-name", "zo=prod-zoo"],
             "no table called 'zo' is declared here; map one of zoo",
         ),
-        (["repair", TARGETS[0], "--at-most", "-1"], "at_most=-1 is not an int from 0 on"),
+        (["repair", TARGETS[0], "--at-most", "-1"], "at_most=-1 is not an int of 0 or more"),
         (["verify", TARGETS[0], "--rate", "0"], "rate=0.0 is not a number above 0"),
         (["verify", TARGETS[0], "--table-name", "zoo=not-there"], "There is no table 'not-there'"),
     ],

@@ -69,4 +69,4 @@ def test_what_only_one_process_can_do_is_refused(dynaorm: Command, given: list[s
 
 def test_there_is_at_least_one_process(dynaorm: Command) -> None:
     run = dynaorm("verify", AT, "--processes", "0")
-    assert (run.returncode, "--processes 0 is not an int from 1 on" in run.stderr) == (2, True)
+    assert (run.returncode, "--processes 0 is not an int of 1 or more" in run.stderr) == (2, True)

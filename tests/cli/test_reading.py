@@ -294,7 +294,7 @@ def test_an_entity_that_was_never_stored_has_no_history(ask: Command) -> None:
         (["get", f"{AT}:Case", "org=a", "number:=x"], "number:=x does not fit Case.number: Invalid JSON"),
         (
             ["get", f"{AT}:Guide", "slug=a", "--as-of", "soon"],
-            "--as-of soon is no time; write 2026-01-31T12:00Z",
+            "--as-of soon is not a time; write 2026-01-31T12:00Z",
         ),
         (["get", f"{AT}:Agent", "active=true"], "active"),
         (

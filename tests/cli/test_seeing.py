@@ -56,7 +56,7 @@ def test_seeds_take_the_place_of_samples(dynaorm: Command, tmp_path: Path) -> No
     seeds.write_text('{"Giude": {"slug": "how"}}\n')
     run = dynaorm("layout", f"{AT}:desk", "--seeds", str(seeds))
     assert run.returncode == 2
-    assert "line 1: 'Giude' is no class of desk" in run.stderr
+    assert "line 1: 'Giude' is not a class of desk" in run.stderr
 
 
 def test_a_browser_is_opened(dynaorm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

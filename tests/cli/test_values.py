@@ -171,9 +171,9 @@ def test_a_span_of_time_bounds_from_its_beginning_or_up_to_its_end(
 
 @pytest.mark.parametrize("text", ["2026-13", "2026-00-01", "2026-02-30", "0000"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         bound_of(MAPPING, "ge", f"at={text}")
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         moment_of("--as-of", text)
 
 

@@ -410,10 +410,10 @@ def test_seeds_are_the_only_entities() -> None:
     ("given_", "problem"),
     [
         pytest.param(["{"], "^line 1: it is no JSON", id="no JSON"),
-        pytest.param(["", '{"Clubb": {}}'], "^line 2: 'Clubb' is no class of seeded", id="no class"),
+        pytest.param(["", '{"Clubb": {}}'], "^line 2: 'Clubb' is not a class of seeded", id="no class"),
         pytest.param(['{"Person": {"email": "a", "club": 1}}'], "^line 1: no valid Person", id="no entity"),
         pytest.param(['{"Club": {"name": "a"}}'] * 2, "^line 2: .*already stored", id="twice"),
-        pytest.param('{"Club": {"name": "a"}}', "are no lines of a file", id="text"),
+        pytest.param('{"Club": {"name": "a"}}', "are not lines of a file", id="text"),
     ],
 )
 def test_a_wrong_line_is_named(given_: Any, problem: str) -> None:

@@ -93,9 +93,9 @@ def test_an_entity_of_another_class_is_refused() -> None:
     ("item", "words"),
     [
         ({}, "it is empty"),
-        ([], "it is no dict"),
-        ({"PK": "secret"}, "'PK' is no attribute value"),
-        ({"PK": {"S": "secret"}, "SK": {"N": 7}}, "'SK' is no attribute value"),
+        ([], "it is not a dict"),
+        ({"PK": "secret"}, "'PK' is not an attribute value"),
+        ({"PK": {"S": "secret"}, "SK": {"N": 7}}, "'SK' is not an attribute value"),
         ({"PK": {"B": "!"}}, "not base64"),
     ],
 )

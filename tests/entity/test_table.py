@@ -99,15 +99,17 @@ def test_names_within_dynamodb_s_rules_are_taken(name: str) -> None:
         ),
         (
             {"indexes": "I"},
-            ["indexes='I' is no index; write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"],
+            [
+                "indexes='I' is not an index; write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"
+            ],
         ),
         ({"key_fields": "in-key"}, ["key_fields='in-key'; write 'stored' or 'in_key'"]),
         ({"escape": "no"}, ["escape='no' is neither True nor False; give one of them"]),
         ({"guard_table": "guards"}, ["guard_table='guards' is no Table; write guard_table=Table(name)"]),
-        ({"indexes": 5}, ["indexes=5 is no list of indexes; write indexes=[...]"]),
+        ({"indexes": 5}, ["indexes=5 is not a list of indexes; write indexes=[...]"]),
         (
             {"indexes": GlobalIndex("GSI")},
-            ["indexes=GlobalIndex('GSI') is no list of indexes; write indexes=[...]"],
+            ["indexes=GlobalIndex('GSI') is not a list of indexes; write indexes=[...]"],
         ),
         (
             {"type_attribute": "", "revision_attribute": NumberRevision(5)},  # type: ignore[arg-type]

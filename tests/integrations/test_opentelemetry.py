@@ -367,7 +367,7 @@ def test_a_session_can_be_instrumented_again_and_keeps_its_listener(exported: Ex
 
 
 def test_only_a_session_can_be_instrumented() -> None:
-    with pytest.raises(UsageError, match="got ScriptedTransport, which is no session; give a Session"):
+    with pytest.raises(UsageError, match="got ScriptedTransport, which is not a session; give a Session"):
         instrument(ScriptedTransport())  # type: ignore[type-var]  # that it is no session is the point
 
 

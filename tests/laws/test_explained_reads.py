@@ -82,7 +82,7 @@ def ask(query: Any, kind: str, wire: FaultyTransport, *, is_limited: bool) -> st
         query = variant(query, kind)
         query.explain()
     except UsageError as refused:
-        if kind != "consistent" or "only reads eventually consistent" not in str(refused):
+        if kind != "consistent" or "no consistent reads" not in str(refused):
             if not is_rightly_refused(str(refused)):
                 raise
             with suppress(UsageError):

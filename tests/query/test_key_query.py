@@ -159,9 +159,9 @@ def test_a_condition_on_a_field_of_the_partition_key_is_sent_to_a_computed_field
 
 
 def test_a_field_outside_the_key_is_sent_to_filter() -> None:
-    with pytest.raises(UsageError, match=r"status is in no key of Ticket; .*, or filter by status$"):
+    with pytest.raises(UsageError, match=r"no key of Ticket contains status; .*, or filter by status$"):
         requests(queried(Ticket, {"project": "p", "status": "open"}))
-    with pytest.raises(UsageError, match="at is in no key of Ticket"):
+    with pytest.raises(UsageError, match="no key of Ticket contains at"):
         requests(queried(Ticket, {"project": "p"}).bounded("<", {"at": datetime(2024, 1, 1, tzinfo=UTC)}))
 
 

@@ -45,5 +45,5 @@ def test_a_source_is_called_as_the_user_wrote_it() -> None:
 def test_anything_else_is_refused() -> None:
     with pytest.raises(UsageError, match=r"neither an entity class nor an index.*query\(Ticket, \.\.\.\)"):
         source_of("Ticket")
-    with pytest.raises(UsageError, match="int is no entity class"):
+    with pytest.raises(UsageError, match="int is not an entity class"):
         source_of(int)

@@ -86,7 +86,7 @@ def _told(*of: Any) -> Any:
 def test_a_declaration_that_names_no_field_is_refused() -> None:
     with pytest.raises(DeclarationError, match=r"Computed\(of=...\) names 'aidd'; did you mean 'aid'"):
         _told("aidd")
-    with pytest.raises(DeclarationError, match="is no text"):
+    with pytest.raises(DeclarationError, match="is not text"):
         _told(3)
     with pytest.raises(DeclarationError, match="this field is stored; drop it"):
 

@@ -136,15 +136,15 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
             lambda session: session.delete(User),
             "the primary key of User is made of user_id, and user_id is missing",
         ),
-        (lambda session: session.save({"user_id": "1"}), "dict is no entity class; use one"),
-        (lambda session: session.save(USER), "Key is no entity class"),
-        (lambda session: session.save(None), "NoneType is no entity class; give an entity; .* get_one"),
+        (lambda session: session.save({"user_id": "1"}), "dict is not an entity class; use one"),
+        (lambda session: session.save(USER), "Key is not an entity class"),
+        (lambda session: session.save(None), "NoneType is not an entity class; give an entity; .* get_one"),
         (
             lambda session: session.delete(None),
             r"session.get\(\) returns None if nothing is stored, and get_one",
         ),
         (lambda session: session.refresh(USER), r"refresh\(\) reads an object again, and got Key\(User, "),
-        (lambda session: session.get_by("User", email="a"), "'User' is no entity class"),
+        (lambda session: session.get_by("User", email="a"), "'User' is not an entity class"),
         (
             lambda session: session.get(USER, as_of="2024"),
             "as_of='2024' is not a datetime; give one with a time zone",
@@ -155,7 +155,7 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         ),
         (
             lambda session: tools.prune(session, USER, keep=cast("Any", "3")),
-            "keep='3' is not an int from 1 on; give a whole number from 1 on",
+            "keep='3' is not an int of 1 or more; give a whole number of 1 or more",
         ),
         (lambda session: session.resume(None), r"resume\(\) takes a plan, and got None; give error\.plan"),
         (

@@ -54,7 +54,7 @@ UNSTORABLE: dict[str, tuple[str, Any]] = {
     "too many digits": ("exact", Decimal("1." + "3" * 60)),
     "half a surrogate pair": ("label", "\ud800"),
     "no value of DynamoDB": ("notes", object()),
-    "a key that is no text": ("notes", {1: 2}),
+    "a key that is not text": ("notes", {1: 2}),
     "an empty set": ("notes", [set()]),
     "half a surrogate pair in anything": ("notes", ["\ud800"]),
     "half a surrogate pair in a name": ("notes", {"\ud800": 1}),

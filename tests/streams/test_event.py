@@ -100,7 +100,7 @@ def test_any_other_event_is_a_usage_error(event: Any, words: str) -> None:
         ({"dynamodb": {"Keys": {}}}, "Keys is not an item"),
         (
             {"dynamodb": {"Keys": {"PK": "a"}}},
-            "Keys is not an item in DynamoDB JSON: 'PK' is no attribute value",
+            "Keys is not an item in DynamoDB JSON: 'PK' is not an attribute value",
         ),
         (
             {"dynamodb": {"Keys": OLD, "NewImage": {"PK": {"B": "%"}}}},

@@ -166,7 +166,7 @@ def test_a_bound_far_from_zero_needs_no_other(one: Far) -> None:
 
 def test_a_model_that_is_no_entity_class_is_refused() -> None:
     for make in (factory, entities):
-        with pytest.raises(UsageError, match="BaseModel is no entity class"):
+        with pytest.raises(UsageError, match="BaseModel is not an entity class"):
             make(BaseModel)
 
 

@@ -136,7 +136,7 @@ def test_a_reason_for_an_action_that_is_not_there_is_a_mistake_of_the_test() -> 
 
 
 def test_a_fault_that_counts_from_0_is_refused() -> None:
-    with pytest.raises(UsageError, match="is not an int from 1 on"):
+    with pytest.raises(UsageError, match="is not an int of 1 or more"):
         lost_answer(at=0)
 
 

@@ -108,12 +108,12 @@ def test_an_export_of_a_table_is_saved_without_what_belongs_to_its_entities(
     ("line", "said"),
     [
         ("{", "it is no JSON: .*; write one object with one member on each line"),
-        ("[1]", "it is no object with one member; write one"),
-        ('{"User": {}, "Note": {}}', "it is no object with one member; write one"),
-        ('{"User": {}, "User": {}}', "it is no object with one member; write one"),
-        ('{"User": 1}', "the value of 'User' is no object; write one"),
-        ('{"Usr": {}}', "'Usr' is no class of seeded; did you mean 'User'"),
-        ('{"Note": {}}', "'Note' is no class of seeded; name one of Group, Item, User, Item"),
+        ("[1]", "it is not an object with one member; write one"),
+        ('{"User": {}, "Note": {}}', "it is not an object with one member; write one"),
+        ('{"User": {}, "User": {}}', "it is not an object with one member; write one"),
+        ('{"User": 1}', "the value of 'User' is not an object; write one"),
+        ('{"Usr": {}}', "'Usr' is not a class of seeded; did you mean 'User'"),
+        ('{"Note": {}}', "'Note' is not a class of seeded; name one of Group, Item, User, Item"),
         ('{"User": {"user_id": "1", "e_mail": "x"}}', "User has no field 'e_mail'; did you mean 'email'"),
         (
             '{"User": {"user_id": "1", "email": "a", "pin": 77, "balance": "SECRET"}}',

@@ -187,7 +187,7 @@ def _attribute(draft: Draft, one: FieldMapping) -> Iterator[str]:
     if one.in_key:
         return
     if not one.attribute:
-        yield f"{one.name}: Attribute('') is no name; write Attribute(\"Name\")"
+        yield f"{one.name}: Attribute('') is not a name; write Attribute(\"Name\")"
     for attribute in one.attributes:
         if attribute in draft.reserved:
             yield (

@@ -182,7 +182,7 @@ class FieldReader:
             if can_be_absent or stored.codec.nullable:
                 paths.append([stored.attribute])
         elif default is not None and default.get("validate_default", self.config.get("validate_default")):
-            raise Undecided("its default is validated, and a default is no attribute value")
+            raise Undecided("its default is validated, and a default is not an attribute value")
         else:
             paths = [[name] for name in (stored.attribute, *stored.formerly)]
             schema = _decoded(inner, stored.codec)
@@ -335,14 +335,14 @@ def _texts(stored: Any) -> list[str]:
     try:
         return [one["S"] for one in stored]
     except (KeyError, TypeError):
-        raise ValueError("is no list of texts") from None
+        raise ValueError("is not a list of texts") from None
 
 
 def _text_map(stored: Any) -> dict[str, str]:
     try:
         return {name: one["S"] for name, one in stored.items()}
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("is no map of texts") from None
+        raise ValueError("is not a map of texts") from None
 
 
 def _from_json(decode: Callable[[AttributeValue], Any]) -> Callable[[AttributeValue], Any]:

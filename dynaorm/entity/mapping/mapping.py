@@ -433,7 +433,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
         remedy = "use one: class User(Entity, table=...)"
         if named is type(None):
             remedy = "give an entity; session.get() returns None if nothing is stored, and get_one() raises"
-        raise UsageError(problem=f"{name} is no entity class", remedy=remedy)
+        raise UsageError(problem=f"{name} is not an entity class", remedy=remedy)
     if issubclass(entity, type):
         raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
     if not entity.__pydantic_complete__:
