@@ -37,9 +37,10 @@ from datetime import *
 from decimal import *
 from enum import Enum
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 from pydantic import *
+from pydantic.alias_generators import to_camel
 from dynaorm import *
 from dynaorm import codecs, tools
 from dynaorm.errors import *
@@ -283,10 +284,9 @@ def _row(names: dict[str, Any], before: list[Step], pattern: Step, row: str) -> 
         world.run(step)
     lines = world.run(Step("?" if _is_expression(code) else ">", code))
     if pattern.sign == "%" and lines:
-        *sent, last = [
-            re.sub(r"^! (\w+): .*", r"! \1", line) for line in lines if not line.startswith("!     ")
-        ]
-        lines = [*sent[:-1], f"{sent[-1]} {last}"] if sent and last.startswith("!") else [*sent, last]
+        place = next((place for place, line in enumerate(lines) if line.startswith("!")), len(lines))
+        kind = [re.sub(r":.*", "", line) for line in lines[place : place + 1]]
+        lines = [*lines[: place - 1], " ".join([lines[place - 1], *kind])] if place else kind
     return [f"  {line}" for line in lines]
 
 

@@ -31,7 +31,9 @@ def _of_type(kind: str, value: Any) -> str:
 
 def _text(value: str) -> str:
     # A fingerprint is as good by its beginning.
-    return json.dumps(re.sub(r"\b([0-9a-f]{6})[0-9a-f]{26}\b", r"\1", value), ensure_ascii=False)
+    short = re.sub(r"\b([0-9a-f]{6})[0-9a-f]{26}\b", r"\1", value)
+    short = re.sub(r"(.)\1{19,}", lambda run: f"{run[1]}*{len(run[0])}", short)
+    return json.dumps(short, ensure_ascii="\U0010ffff" in short)
 
 
 def _map(value: Mapping[str, Any]) -> str:
