@@ -28,6 +28,11 @@ DECLARATIONS = (
     "Aggregate", "Attribute", "BinaryKey", "CreatedAt", "ExpiresAt", "GlobalIndex", "InKey", "Index", "LocalIndex",
     "NumberKey", "NumberRevision", "Table", "Unique", "UpdatedAt", "Versioned",
 )  # fmt: skip
+IDLE = {
+    "Blob", "Entry", "Event", "Hits", "Job", "Lease", "Mark", "Member", "Nightly", "Note", "Repo", "Room", "Safe", "Shop",
+    "Staff", "Store", "Thing", "Visitor",
+}  # fmt: skip
+"""Classes that are there for the sake of a declaration."""
 SPECS = ("upper", "casefold", "05d", "%Y-%m-%d", "desc", "shard4", "raw")
 
 
@@ -74,7 +79,7 @@ def test_a_class_of_the_cast_plays_in_a_test() -> None:
             ]
             imported |= {one.name for node in found if "tests.cast" in str(node.module) for one in node.names}
     idle = {kind.__name__ for kind in EVERYBODY} - imported
-    assert idle == {"Blob", "Entry", "Member", "Repo", "Room", "Safe", "Shop", "Store", "Visitor"} - imported
+    assert idle == IDLE - imported
 
 
 @pytest.mark.parametrize("kind", EVERYBODY, ids=lambda kind: kind.__name__)
