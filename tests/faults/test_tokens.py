@@ -1,6 +1,6 @@
 """A plan keeps one token and the same bytes. A caller's token makes an equal block happen once, in any process.
 
-What blocks of any kind leave when they run again is in ``test_tokens_properties.py``.
+What blocks of any kind leave when they run again is in ``tests/world``.
 """
 
 from collections.abc import Iterable

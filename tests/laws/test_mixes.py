@@ -4,19 +4,17 @@ A model keeps the entities as plain values. For every verb it says which errors 
 stored afterwards. Answers and requests are lost; calls are synchronous and asynchronous, alone and in blocks.
 """
 
-import asyncio
 import copy
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import AsyncSession, F, Key, Retry, Session, inspect, tools
+from dynaorm import F, Key, Retry, Session, inspect, tools
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
@@ -59,9 +57,9 @@ from tests.laws.mixed_world import (
     number_in,
     raw_items,
 )
+from tests.world.awaited import awaited_session, use
 
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"})
-LOOP: Final = asyncio.new_event_loop()
 
 
 def _lose_request(call: Call, inner: Transport) -> Any:
@@ -80,59 +78,6 @@ FAULTS: Final[dict[str, tuple[Fault, ...]]] = {
 }
 
 
-class AsyncEngine:
-    """The engine, awaited."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    async def call(self, call: Call, /) -> Any:
-        return self._inner.call(call)
-
-
-def use(tool: Callable[..., Any], session: Any, *given: Any, **named: Any) -> Any:
-    """The result of a function of ``dynaorm.tools`` with either kind of session."""
-    if isinstance(session, Awaited):
-        return session.use(tool, *given, **named)
-    return tool(session, *given, **named)
-
-
-class Awaited:
-    """An AsyncSession, called as a Session is."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self._session = session
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: LOOP.run_until_complete(getattr(self._session, name)(*given, **named))
-
-    def use(self, tool: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        return LOOP.run_until_complete(tool(self._session, *given, **named))
-
-    @contextmanager
-    def transaction(self, *given: Any, **named: Any) -> Iterator[Any]:
-        steps: list[Any] = []
-
-        class Block:
-            def __getattr__(self, name: str) -> Any:
-                return lambda *given, **named: steps.append((name, given, named))
-
-        yield Block()
-
-        async def block() -> None:
-            async with self._session.transaction(*given, **named) as tx:
-                for name, one, more in steps:
-                    getattr(tx, name)(*one, **more)
-
-        LOOP.run_until_complete(block())
-
-    def run(self, work: Callable[[Any], Any], **named: Any) -> Any:
-        async def working(tx: Any) -> Any:
-            return work(tx)
-
-        return LOOP.run_until_complete(self._session.run(working, **named))
-
-
 class World:
     """A table, its sessions, and the model of it."""
 
@@ -147,7 +92,7 @@ class World:
             "timeout": pick((None, 60)),
         }
         self.plain = Session(transport=self.wire, **named)
-        self.awaited = Awaited(AsyncSession(transport=AsyncEngine(self.wire), **named))
+        self.awaited = awaited_session(self.wire, **named)
         self.log: list[str] = []
         self.result: Any = None
         self.plain.create_table(self.classes.table)

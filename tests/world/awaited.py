@@ -45,6 +45,12 @@ class Awaited:
             raise
         LOOP.run_until_complete(block.__aexit__(None, None, None))
 
+    def run(self, work: Callable[[Any], Any], **named: Any) -> Any:
+        async def awaited(tx: Any) -> Any:
+            return work(tx)
+
+        return LOOP.run_until_complete(self.inner.run(awaited, **named))
+
 
 async def listed(values: Any) -> list[Any]:
     return [value async for value in values]
