@@ -390,7 +390,7 @@ class EntityNotFound(StoreError, LookupError):
 
     key: Address
     problem: str = "nothing is stored under {key!r}"
-    remedy: str = "check its fields; use get if it may be absent, and save to insert it"
+    remedy: str = "check its fields; if it may be absent, use get or catch EntityNotFound"
 
 
 @record
@@ -643,7 +643,7 @@ class OutcomeUnknown(StoreError):
 
     plan: object = field(repr=False, kw_only=True)
     reason: str
-    problem: str = "no answer came, so the write may or may not have happened ({reason})"
+    problem: str = "the write may or may not have happened: {reason}"
     remedy: str = (
         "call session.resume(error.plan), which finds out and finishes the write without repeating it"
     )

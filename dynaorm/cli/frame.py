@@ -103,13 +103,15 @@ class ConnectionOptions(Modules):
     """Where a command finds its tables.
 
     Attributes:
-        endpoint: the URL of another DynamoDB endpoint; None for that of AWS.
+        endpoint: another DynamoDB endpoint, a URL or ``sqlite:FILE``; None for that of AWS.
         region: the AWS region; None for that of the environment.
         profile: a profile of the AWS configuration files; None for that of the environment.
         timeout: the seconds that one call may take; None for the session's own limits.
     """
 
-    endpoint: Annotated[str | None, Option("Another DynamoDB endpoint: http://127.0.0.1:8000.", "URL")] = None
+    endpoint: Annotated[
+        str | None, Option("Another endpoint: http://127.0.0.1:8000, sqlite:FILE.", "URL")
+    ] = None
     region: Annotated[str | None, Option("The AWS region.")] = None
     profile: Annotated[str | None, Option("A profile of the AWS configuration files.")] = None
     timeout: Annotated[

@@ -478,7 +478,7 @@ def key_or_object(verb: str, named: Any, fields: Mapping[str, Any], *, by_fields
     if fields:
         raise UsageError(
             problem=f"{verb}() has no option {next(iter(fields))!r}",
-            remedy=f"fields of the key go into the Key: {verb}(Key(User, user_id=...), ...)",
+            remedy=f"fields of the key go into the Key, and changes into a dict: {verb}(Key(User, user_id=...), ...)",
         )
     return named
 

@@ -228,7 +228,7 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
     name = mapping.entity.__name__
     if state is None:
         raise UsageError(
-            problem=f"this {name} is new: no session has loaded or saved it",
+            problem=f"this {name} is not stored: no session has loaded or saved it, or it was deleted",
             remedy=f"save it first, or name what is stored with Key({name}, ...)",
         )
     if state.read_only:

@@ -15,7 +15,6 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import ident_of
-from dynaorm.errors import EntityNotFound
 from dynaorm.item.action import Update
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, exists, missing
 from dynaorm.item.value import EXACT, same
@@ -44,6 +43,7 @@ from dynaorm.plan.totals import (
     TotalsAreZero,
     check_totals,
     is_target,
+    no_target,
     number_of_total,
     restricting_totals,
     total_bounds,
@@ -149,7 +149,7 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
             name = delta.mapping.entity.__name__
             raise one.refuse(f"is written as a {change.mapping.entity.__name__} and counted in as a {name}")
         if delta.joined:
-            raise EntityNotFound(key=stored_key(delta.mapping, delta.key))
+            raise no_target(stored_key(delta.mapping, delta.key))
         return change
     if isinstance(change, ItemCheck):
         change = _write_of_checked(change, one)

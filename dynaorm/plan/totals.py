@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident, Table, ident_of
 from dynaorm.entity.template import KeyValueError
-from dynaorm.errors import InvalidValue, StillCounted
+from dynaorm.errors import EntityNotFound, InvalidValue, StillCounted
 from dynaorm.failure import texts_of
 from dynaorm.item.action import Update
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, equals, holds, missing
@@ -203,6 +203,15 @@ class TotalPurpose(Purpose):
     ADD = "aggregate"
 
 
+def no_target(key: Key[object]) -> EntityNotFound:
+    """The error of a write that a total should count whose target is not stored."""
+    return EntityNotFound(
+        key=key,
+        problem=f"nothing is stored under {key!r}, whose totals count what this write stores",
+        remedy="save it first, or check the fields that lead to it",
+    )
+
+
 class Totals(DerivedKind[Contribution]):
     """The totals of targets, by what their holders contribute."""
 
@@ -272,6 +281,8 @@ class Totals(DerivedKind[Contribution]):
         is_to_be_made = item is None and not planned.blind
         if planned.from_read or is_to_be_made or is_target(planned.mapping, item):
             return NeedsReplan({planned.ident: item})
+        if item is None:
+            return no_target(planned.subject)
         return not_found(planned.mapping, planned.subject, item, now)
 
     def reason(self, planned: Planned) -> str:

@@ -86,6 +86,8 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
     built = {path: path.read_text() for path in (tmp_path / "html").rglob("*.html")}
     assert len(built) > len(TOPICS)
     assert _asked_of_others(built) == set()
+    anchors = {anchor for page in built.values() for anchor in re.findall(r'id="?(dynaorm[\w.]+)', page)}
+    assert {name for topic in TOPICS.values() for name in topic.names} - anchors == set()
     paragraphs = [text for page in built.values() for text in re.findall(r"<p>.*?</p>", page, re.DOTALL)]
     # A list without an empty line before it is a part of the paragraph.
     assert [text for text in paragraphs if re.search(r"\n\s*(?:- |\d+\. |\|)", text)] == []

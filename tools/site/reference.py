@@ -3,6 +3,7 @@
 A builder fills them from the docstrings. A test compares the names with those that the modules export.
 """
 
+import importlib
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +28,11 @@ def _of(module: str, names: str) -> tuple[str, ...]:
     return tuple(f"{module}.{name}" for name in names.split())
 
 
+def _all_of(package: str) -> tuple[str, ...]:
+    """The names of a package. They are imported late, so no builder finds them by itself."""
+    return _of(package, " ".join(importlib.import_module(package).__all__))
+
+
 TOPICS: Final = {
     "session": Topic(
         "Session",
@@ -44,7 +50,7 @@ TOPICS: Final = {
         "Tools",
         "What operators do with whole tables. With an `AsyncSession`, await the functions that are `async` here, and "
         "iterate over the results of the others with `async for`. With a `Session`, none is asynchronous.",
-        ("dynaorm.tools",),
+        _all_of("dynaorm.tools"),
     ),
     "entity": Topic(
         "Entity and Table",
@@ -97,7 +103,9 @@ TOPICS: Final = {
     ),
     "codecs": Topic("Codecs", "How values of other programs are stored.", ("dynaorm.codecs",)),
     "testing": Topic(
-        "Testing", "Tools for the tests of your own project.", ("dynaorm.testing", "dynaorm.cli.entry.main")
+        "Testing",
+        "Tools for the tests of your own project.",
+        (*_all_of("dynaorm.testing"), "dynaorm.cli.entry.main"),
     ),
     "integrations": Topic(
         "Integrations",
@@ -110,17 +118,17 @@ TOPICS: Final = {
     "description": Topic(
         "Description of a table",
         "What a table and its classes are, as plain values. Layouts, exports and the command line stand on it.",
-        ("dynaorm.description",),
+        _all_of("dynaorm.description"),
     ),
     "layout": Topic(
         "Layout",
         "Pictures and texts of a table. [See your table](../see-your-table.md) shows them.",
-        ("dynaorm.layout",),
+        _all_of("dynaorm.layout"),
     ),
     "export": Topic(
         "Export",
         "A table for the tools that create it: CloudFormation and Terraform.",
-        ("dynaorm.export",),
+        _all_of("dynaorm.export"),
     ),
     "integrity": Topic(
         "Checks of whole tables",
@@ -208,7 +216,7 @@ IN_SIGNATURES: Final = (
     *_of("dynaorm.transport.http.credentials", "GivenCredentials"),
     *_of("dynaorm.iam", "Purpose"),
 )
-"""What public functions take or give, and nobody has to import."""
+"""Types in the signatures of public functions, which you need not import."""
 
 _WITHOUT_SIGNATURE: Final = "\n    options:\n      merge_init_into_class: false"
 
@@ -247,7 +255,7 @@ def reference_pages() -> dict[str, str]:
         "# Reference\n\nMade from the docstrings of the code. "
         "The pages under *Guide* explain how the parts work together.\n\n"
         f"| page | about |\n|---|---|\n{listed}"
-        "| [In signatures](signatures.md) | What methods take and give, and nobody has to import. |\n\n"
+        "| [In signatures](signatures.md) | Types of arguments and results that you need not import. |\n\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
         "and every name of `dynaorm` and of its packages with a page here:\n\n"
         f"```python\n{declarations}```\n"

@@ -100,7 +100,7 @@ class Finding:
         detail: the details, in a sentence.
         repairable: whether ``repair`` can correct it without a choice.
         key: the entity concerned. A ``Key`` of no class names an item that belongs to no one entity.
-        owners: for a guard item, the entities that hold its value.
+        owners: for a guard item, the entities that hold its value: first the one that it names.
         uncertain_because: why it may be no fault, and is not repaired: it depends on something that the loaded
             declarations do not explain. Empty otherwise.
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, ExpiresAt, Table, Unique
+from dynaorm import Entity, ExpiresAt, Key, Table, Unique
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.integrity.judge import judge_items
 
@@ -82,3 +83,11 @@ def test_there_is_one_answer_for_the_holders_and_the_guard(
     kind = expected(pages, stored)
     event("sound" if kind is None else kind.value)
     assert found == ([] if kind is None else [kind])
+
+
+@pytest.mark.parametrize("owner", ["a", "b", "c"])
+def test_a_duplicate_names_first_the_owner_in_the_guard(owner: str) -> None:
+    items = [*(page(name, "s", None) for name in "abc"), guard(owner, None)]
+    (finding,) = judge_items({app: items}, NOW)
+    assert finding.kind is FindingKind.DUPLICATE
+    assert finding.owners[0] == Key(Page, name=owner)

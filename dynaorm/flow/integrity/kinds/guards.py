@@ -513,8 +513,11 @@ def _diagnosis(
     case: _GuardHolders, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()
 ) -> RepairableFinding:
     home = case.guard.table
-    classes = [mapping for mapping, _ in case.holders] or constrained_by(_constraint_in(case.guard), home)
-    owners = [stored_key(mapping, mapping.key_of(item)) for mapping, item in case.holders]
+    named = None if case.owner is None else case.owner.ident
+    # The owner that the guard item names comes first.
+    holders = sorted(case.holders, key=lambda holder: ident_of(holder[0].table, holder[1]) != named)
+    classes = [mapping for mapping, _ in holders] or constrained_by(_constraint_in(case.guard), home)
+    owners = [stored_key(mapping, mapping.key_of(item)) for mapping, item in holders]
     key = classes[0].secrets.hiding_guard(_constraint_in(case.guard), case.guard.key)
     finding = finding_at(
         kind, ItemAddress(home, key), detail, entity=classes[0].name, repairable=bool(actions), owners=owners
