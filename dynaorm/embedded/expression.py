@@ -280,6 +280,10 @@ class _Parser:
         if name[:1] == "#":
             if name not in self._names:
                 raise _invalid(self._kind, f"{_undefined('name used in the document path')} name: {name}")
+            if not self._names[name]:
+                raise rules.invalid(
+                    f"ExpressionAttributeNames contains invalid value: an empty name for key {name}"
+                )
             self.used.add(name)
         elif not _WORD.fullmatch(name):
             self._unexpected()

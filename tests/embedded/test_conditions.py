@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from dynaorm.embedded.engine import Engine
-from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.call import Call, Refusal, Transport
 
 ITEM: Final[Mapping[str, Any]] = {
     "PK": {"S": "1"},
@@ -71,3 +71,11 @@ def test_absent_null_and_other_types_are_told_apart(
     }
     found = transport.call(Call("Scan", {name: value for name, value in asked.items() if value}))["Items"]
     assert found == ([ITEM] if holds else [])
+
+
+def test_an_expression_cannot_name_an_attribute_without_a_name(transport: Transport) -> None:
+    asked = {"FilterExpression": "size(#n) > :one OR #n = :one", "ExpressionAttributeNames": {"#n": ""}}
+    with pytest.raises(Refusal, match="an empty name for key #n"):
+        transport.call(
+            Call("Scan", {"TableName": "app", **asked, "ExpressionAttributeValues": {":one": {"N": "1"}}})
+        )
