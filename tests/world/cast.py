@@ -24,7 +24,15 @@ from dynaorm import (
     Versioned,
 )
 
-app = Table("world", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
+app = Table(
+    "world",
+    indexes=[
+        GlobalIndex("GSI1"),
+        GlobalIndex("GSI2", projection="KEYS_ONLY"),
+        GlobalIndex("Sizes", pk="kind", sk=NumberKey("members")),
+        GlobalIndex("Hours", pk="kind", sk=NumberKey("hours"), projection="KEYS_ONLY"),
+    ],
+)
 house = Table("world-house", type_attribute=None, revision_attribute=None)
 points = Table("world-points", pk="device", sk=NumberKey("name"))
 TABLES = (app, house, points)
@@ -33,8 +41,11 @@ TABLES = (app, house, points)
 class Team(Entity, table=app, pk="TEAM#{name}", sk="T"):
     name: str
     title: str
+    kind: str = "team"
     members: int = 0
     hours: Decimal = Decimal(0)
+    by_size = Index("Sizes", pk="{kind}", sk="{members}")
+    by_hours = Index("Hours", pk="{kind}", sk="{hours}")
 
 
 class Member(Entity, table=app, pk="MEMBER#{name}", sk="M", unique={"badge": ("tenant", "number")}):

@@ -29,13 +29,21 @@ NEW, OVER, ANY, UPSERT = "new", "over", "any", "upsert"
 
 @dataclass
 class Row:
-    """What is stored under one key: a class and its values, or a tombstone (no values). A stamp counts writes."""
+    """What is stored under one key: a class and its values, or a tombstone (no values).
+
+    Attributes:
+        stamp: counts writes.
+        number: of the newest version.
+        versions: those that are kept.
+        log: the version that was the newest from a time on; None from a deletion on.
+    """
 
     kind: Kind
     values: Values | None
     stamp: int = 0
     number: int = 0
     versions: dict[int, Values] = field(default_factory=dict)
+    log: list[tuple[float, int | None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -270,22 +278,25 @@ class World:
             return True
         row = Row(change.kind, values, self._stamp())
         if facts.versioned is not None:
-            row.number, row.versions = (old.number, old.versions) if old is not None else (0, {})
-            self._count_version(row, None if old is None else old.values, change.base in (NEW, OVER))
+            if old is not None:
+                row.number, row.versions, row.log = old.number, old.versions, old.log
+            self._count_version(row, None if old is None else old.values, change.base in (NEW, OVER), now)
         elif values is None:
             self.rows.pop(change.name, None)
             return True
         self.rows[change.name] = row
         return True
 
-    def _count_version(self, row: Row, before: Values | None, anew: bool) -> None:
+    def _count_version(self, row: Row, before: Values | None, anew: bool, now: float) -> None:
         if row.values is None:
+            row.log.append((now, None))
             return
         versioned = FACTS[row.kind].versioned or ()
         kept = {name: row.values[name] for name in versioned}
         if anew or before is None or {name: before[name] for name in versioned} != kept:
             row.number += 1
             row.versions[row.number] = kept
+            row.log.append((now, row.number))
 
     # -- what is stored then -------------------------------------------------------------------------------------------
 

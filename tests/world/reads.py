@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from tests.counted_rules import rule
 from tests.world.cast import FACTS, Audit, Kind, Lamp, Lead, Login, Member, Page, Point, Room, Team, Values
 from tests.world.machine import KINDS, Writes, key_of, values_of
 
-QUESTIONS = ["by team", "by teams", "active", "active leads", "rooms", "points", "scan"]
+QUESTIONS = ["by team", "by teams", "active", "active leads", "rooms", "points", "sizes", "hours", "scan"]
 
 
 def text_in_key(value: Any) -> str:
@@ -82,6 +83,18 @@ class Machine(Writes):
         if kind is Page:
             old = self.calm.get(key, version=1)
             assert (old and values_of(old)) == versions.get(1)
+            self.read_past(data, key, row)
+
+    def read_past(self, data: st.DataObject, key: Any, row: Any) -> None:
+        """What was stored at a time, unless its version was pruned."""
+        log = [] if row is None else row.log
+        at = data.draw(
+            st.sampled_from([at + step for at, _ in log for step in (-0.0005, 0, 0.0005)] or [0.0])
+        )
+        numbers = [number for since, number in log if since <= at]
+        if not numbers or numbers[-1] is None or numbers[-1] in row.versions:
+            old = self.calm.get(key, as_of=datetime.fromtimestamp(at, UTC))
+            assert (old and values_of(old)) == (row.versions.get(numbers[-1]) if numbers else None)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -114,6 +127,15 @@ class Machine(Writes):
                 Point,
                 lambda values: least is None or values["name"] >= least,
                 lambda values: values["name"],
+            )
+        if what in ("sizes", "hours"):
+            total = "members" if what == "sizes" else "hours"
+            query = s.query(Team.by_size if what == "sizes" else Team.by_hours, kind="team")
+            return Question(
+                query if least is None else query.ge(**{total: least}),
+                Team,
+                lambda values: least is None or values[total] >= least,
+                lambda values: values[total],
             )
         kind = data.draw(st.sampled_from([Member, Lead, Login, Page, Team, Point]))
         return Question(s.scan(kind, segments=data.draw(st.integers(1, 2))), kind, lambda _: True, None)
