@@ -108,6 +108,12 @@ class Lamp(Entity, table=house, pk="HOUSE#{house}", sk="LAMP#{name}"):
     label: str | None = None
 
 
+class Sheet(Entity, table=house, pk="HOUSE#{house}", sk="SHEET#{name}", versioned=True):
+    house: str = "h"
+    name: str
+    text: str = ""
+
+
 class Point(Entity, table=points, pk="{device}", sk="{name}"):
     device: str = "d"
     name: int
@@ -268,6 +274,10 @@ FACTS: dict[Kind, Facts] = {
     Lamp: Facts(
         "LAMP", ["1", "#"], keyed("HOUSE#{house}", "LAMP#{name}"), {"watts": [0, 60], "label": ["x", None]},
         beside={"house": "h"}, relied_on=frozenset(), blind=frozenset({"watts", "label"}), counter="watts", table=house,
+    ),
+    Sheet: Facts(
+        "SHEET", ["1", "2"], keyed("HOUSE#{house}", "v0_SHEET#{name}"), {"text": ["", "a", "b"]},
+        beside={"house": "h"}, versioned=frozenset({"house", "name", "text"}), relied_on=frozenset(), table=house,
     ),
     Point: Facts(
         "POINT", [-1, 0, 10], lambda values: {"device": {"S": "d"}, "name": {"N": str(values["name"])}},

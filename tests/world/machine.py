@@ -88,6 +88,7 @@ BY_KEY = ["insert", "overwrite", "update by key", "add by key", "upsert", "delet
 WITH_OBJECT = ["save", "save", "update", "delete", "move", "touch"]
 VERBS = [*BY_KEY, *WITH_OBJECT]
 KINDS = list(FACTS)
+VERSIONED = {facts.family: kind for kind, facts in FACTS.items() if facts.versioned is not None}
 MACHINES = count()
 
 
@@ -172,7 +173,7 @@ def restored(name: Name, row: Row, number: int) -> list[Change]:
     if row.values is None:
         return [Change(row.kind, name, row.versions[number], NEW)]
     values = {**row.values, **row.versions[number]}
-    return [Change(row.kind, name, values, Base(row.stamp, row.kind, row.values))]
+    return [Change(row.kind, name, values, Base(row.stamp, row.kind, row.values, row.number))]
 
 
 class Writes(CountingMachine):
@@ -311,7 +312,7 @@ class Writes(CountingMachine):
         if before is None:
             created: Any = kind(name=name, **({"title": "", **changes} if kind is Team else changes))
             changes, after = ({"title": "", **changes} if kind is Team else changes), values_of(created)
-        blind = before is None or (blind and kind in (Team, Tally, Lamp, Point))
+        blind = before is None or (blind and kind in (Tally, Lamp, Point))
         change = Change(true_kind, at, after, UPSERT, blind=blind)
         return Step(verb, change, lambda to: to.upsert(key, changes), returns=after)
 
@@ -467,7 +468,7 @@ class Writes(CountingMachine):
 
     def hold(self, entity: Any) -> None:
         row = self.world.rows[name_of(type(entity), values_of(entity))]
-        self.held.append(Held(entity, Base(row.stamp, type(entity), values_of(entity))))
+        self.held.append(Held(entity, Base(row.stamp, type(entity), values_of(entity), row.number)))
         del self.held[:-6]
 
     def fault(self, data: st.DataObject) -> Any:
@@ -598,7 +599,9 @@ class Writes(CountingMachine):
     def rewrite_history(self, data: st.DataObject, number: int, way: str) -> None:
         at = self.versioned(data, deleted=way == "purge")
         row, fault = self.world.rows.get(at), self.fault(data)
-        key = key_of(Page if at[0] == "PAGE" else Audit, at[1])
+        if row is not None and row.versions and way == "restore":
+            number = data.draw(st.sampled_from([*row.versions, number]))
+        key = key_of(VERSIONED[at[0]], at[1])
         self.clock.advance(0.001)
         session, before, self.running = self.session(fault), self.memory(), way
         work: dict[str, Callable[[], Any]] = {
@@ -623,14 +626,14 @@ class Writes(CountingMachine):
         """The name of a versioned entity, most often of one that is stored, or deleted."""
         rows = self.world.rows.items()
         if deleted and not any(row.values is None for _, row in rows):
-            name = data.draw(st.sampled_from([("PAGE", "1"), ("PAGE", "2"), ("AUDIT", "1")]))
-            key = key_of(Page if name[0] == "PAGE" else Audit, name[1])
+            name = data.draw(st.sampled_from([("PAGE", "1"), ("SHEET", "1"), ("AUDIT", "1")]))
+            key = key_of(VERSIONED[name[0]], name[1])
             change = Change(key.entity, name, None, ANY)
             self.run("delete by key", [Step("delete by key", change, lambda to: to.delete(key))])
         fit = [name for name, row in rows if row.number and (row.values is None) is deleted]
         if fit and data.draw(st.sampled_from([True, True, False])):
             return data.draw(st.sampled_from(fit))
-        kind = data.draw(st.sampled_from([Page, Audit]))
+        kind = data.draw(st.sampled_from([*VERSIONED.values()]))
         return FACTS[kind].family, data.draw(st.sampled_from(FACTS[kind].names))
 
     @rule(data=st.data(), way=st.sampled_from(["copy", "pickle", "refresh"]))
@@ -663,10 +666,8 @@ class Writes(CountingMachine):
 
     def teardown(self) -> None:
         findings = use(tools.verify, self.calm, *TABLES)
-        keys = {
-            FACTS[self.world.rows[name].kind].key({"name": name[1]})["PK"]["S"]
-            for name in self.world.wrong_totals()
-        }
+        kinds = {name: self.world.rows[name].kind for name in self.world.wrong_totals()}
+        keys = {key_of(kind, name[1]).primary_key["PK"]["S"] for name, kind in kinds.items()}
         assert {finding.item_key["PK"]["S"] for finding in findings} == keys, [
             str(finding) for finding in findings
         ]

@@ -53,6 +53,7 @@ class Base:
     stamp: int
     kind: Kind
     values: Values
+    number: int = 0
 
 
 @dataclass
@@ -192,6 +193,8 @@ class World:
             return True
         if relied_on is None:
             return row.stamp != base.stamp
+        if row.number != base.number:
+            return True
         if new is None or change.moved_to:
             return row.values != base.values
         changed = {name for name, value in new.items() if value != base.values[name]}
@@ -308,7 +311,7 @@ class World:
                 stored[place(table, item)] = item
         for text, (holder, until) in self.guards.items():
             row = self.rows[holder]
-            owner = FACTS[row.kind].key(row.values or {"name": holder[1]})
+            owner = FACTS[row.kind].key(row.values or {**FACTS[row.kind].beside, "name": holder[1]})
             ttl = {} if until is None else {"until": {"N": str(until)}}
             guard = {"PK": {"S": text}, "SK": {"S": text}, "owner": {"M": owner}, **ttl}
             stored[place(FACTS[row.kind].table.name, guard)] = guard
@@ -319,7 +322,7 @@ class World:
 
     def _items_of(self, name: Name, row: Row) -> Iterator[tuple[str, Item]]:
         facts = FACTS[row.kind]
-        key, table = facts.key(row.values or {"name": name[1]}), facts.table.name
+        key, table = facts.key(row.values or {**facts.beside, "name": name[1]}), facts.table.name
         number = {} if facts.versioned is None else {"version": {"N": str(row.number)}}
         if row.values is None:
             yield table, {**key, **number, "deleted": {"BOOL": True}}
