@@ -137,13 +137,13 @@ def _families(entities: Iterable[type[Any]]) -> list[EntityMapping]:
     if not named:
         raise UsageError(problem="a policy for no class allows nothing", remedy="name entity classes")
     found = dict.fromkeys(id(one) for one in named)
-    everyone = [*named, *(one for each in named for one in catalog_of(each.table).mappings.values())]
+    everyone = [*named, *(mapping for each in named for mapping in catalog_of(each.table).mappings.values())]
     members = [
         one
         for one in everyone
         if id(one) in found or any(issubclass(one.entity, each.entity) for each in named)
     ]
-    return list({id(one): one for one in members}.values())
+    return list({id(member): member for member in members}.values())
 
 
 # -- what is allowed where ---------------------------------------------------------------------------------------------
@@ -227,11 +227,11 @@ def _patterns(resource: _Resource, family: Iterable[EntityMapping], kinds: Itera
     found: dict[str, None] = {}
     for mapping in family:
         if index is None:
-            keys = (one for kind in kinds for one in kind.partition_keys(mapping))
+            keys = (partition_key for kind in kinds for partition_key in kind.partition_keys(mapping))
             found |= dict.fromkeys(_pattern(owner, part) for owner, home, part in keys if home is table)
         elif mapping.table is table:
             places = (one for one in mapping.indexes.values() if one.name == index)
-            found |= dict.fromkeys(_pattern(mapping, part) for one in places for part in one.partition)
+            found |= dict.fromkeys(_pattern(mapping, part) for place in places for part in place.partition)
     return tuple(sorted(found))
 
 
@@ -270,7 +270,7 @@ def _statements(
         statement: dict[str, Any] = {
             "Sid": f"{label}{number}",
             "Effect": "Allow",
-            "Action": [f"dynamodb:{one}" for one in names],
+            "Action": [f"dynamodb:{name}" for name in names],
             "Resource": sorted(resources),
         }
         if patterns:

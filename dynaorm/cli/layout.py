@@ -130,7 +130,7 @@ def layout(*, target: Target, chosen: _DrawingOptions, connection: ConnectionOpt
         complain(f"the table {description.name} has no class, so there is nothing to draw")
         return NOTHING
     drawn = _items(target, table, names, connection=connection, chosen=chosen)
-    kept = [one for one in drawn.entries if not names or _class_of(one) in names]
+    kept = [entry for entry in drawn.entries if not names or _class_of(entry) in names]
     what = _Drawn(description, kept, drawn.source, frozenset(names))
     _write(_RENDERERS[wanted](what, chosen), wanted, chosen)
     return CLEAN if kept else NOTHING
@@ -368,7 +368,7 @@ def questions(*, target: Target, classes: Classes = (), as_json: AsJson = False,
     modules.load()
     description = describe(load_table(target))
     wanted = chosen_classes(target, classes, [one.name for one in description.classes])
-    found = [one for one in description.questions if not wanted or wanted & {*one.classes}]
+    found = [question for question in description.questions if not wanted or wanted & {*question.classes}]
     if not found:
         complain(f"the table {description.name} has no class, so nothing can be asked of it")
     elif as_json:
@@ -382,15 +382,15 @@ def questions(*, target: Target, classes: Classes = (), as_json: AsJson = False,
 def _lines(questions: Iterable[AccessPattern]) -> Iterable[str]:
     """The questions, by class; those about several classes last."""
     head = ""
-    for one in questions:
-        title = ", ".join(one.classes)
+    for question in questions:
+        title = ", ".join(question.classes)
         if title != head:
             yield from ([""] if head else [])
             yield title
             head = title
-        yield f"  {one.text}"
-        yield f"    {one.call()}"
-        yield f"    {_price(one)}"
+        yield f"  {question.text}"
+        yield f"    {question.call()}"
+        yield f"    {_price(question)}"
 
 
 def _price(one: AccessPattern) -> str:

@@ -142,12 +142,12 @@ def _values_in(file: Path | None, mapping: EntityMapping) -> dict[str, Any]:
 def _as_json(plan: Plan, *, with_request: bool) -> dict[str, Any]:
     actions = [
         {
-            "purpose": one.purpose.value,
-            "table": one.action.table,
-            "key": _key_of(one),
-            "reason": one.reason,
+            "purpose": action.purpose.value,
+            "table": action.action.table,
+            "key": _key_of(action),
+            "reason": action.reason,
         }
-        for one in plan.actions
+        for action in plan.actions
     ]
     found: dict[str, Any] = {
         "operation": plan.operation if plan.actions else None,

@@ -117,7 +117,7 @@ def _is_unique(mapping: EntityMapping, values: Mapping[str, Any]) -> bool:
     """Whether the values are those of a unique constraint, and not of the key."""
     names = values.keys()
     return names != {*mapping.key_fields} and any(
-        names == {*one.fields} for one in mapping.constraints.values()
+        names == {*constraint.fields} for constraint in mapping.constraints.values()
     )
 
 
@@ -192,14 +192,14 @@ def query(
     targets = [one for one in given if "=" not in one]
     if not targets:
         raise UsageError(problem="no class is named", remedy="write: dynaorm query MODULE:CLASS FIELD=VALUE")
-    sources = [load_source(one) for one in targets]
-    mappings = [source_of(one).mapping for one in sources]
+    sources = [load_source(target) for target in targets]
+    mappings = [source_of(source).mapping for source in sources]
     read = _Fields(mappings)
     equal = read.equal([one for one in given if "=" in one])
     shown, errors = EntityFormatter(show_secrets), DecodeErrors()
-    entities = [one.entity for one in mappings]
+    entities = [mapping.entity for mapping in mappings]
     # A cursor holds a key. One that is encrypted for this process alone is of no use to the next.
-    is_hidden = any(one.secrets.keys for one in mappings)
+    is_hidden = any(mapping.secrets.keys for mapping in mappings)
     key = token_bytes(32) if is_hidden else None
     with connection.session(targets, entities, on_decode_error=errors, cursor_secret=key) as session:
         found: Query[Any] = session.query(sources[0], **equal)
@@ -254,7 +254,7 @@ class _Fields:
     def of(self, name: str) -> EntityMapping:
         """The first class with a field; the first of all if none has it."""
         first = name.partition(".")[0]
-        own = (one for one in self._mappings if first in one.fields or name in one.computed)
+        own = (mapping for mapping in self._mappings if first in mapping.fields or name in mapping.computed)
         return next(own, self._mappings[0])
 
 
@@ -451,7 +451,7 @@ class ItemFormatter:
                 write_sentences("  (another entity may hold the value: verify looks at all of them)")
         keys = zip(self._table.key_names, (*block.key, *row.sort), strict=True)
         known = {name: plain_text(pieces) for name, pieces in keys} | {
-            one.name: one.text for one in row.attributes
+            attribute.name: attribute.text for attribute in row.attributes
         }
         write_rows((printable(name), text) for name, text in known.items())
 

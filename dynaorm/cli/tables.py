@@ -203,8 +203,8 @@ def apply(
 
 def _without_guards(tables: Sequence[Table]) -> list[Table]:
     """The tables without guard tables of others of them, with which they are applied."""
-    guards = [one.guard_table for one in tables]
-    return [one for one in tables if one not in guards]
+    guards = [table.guard_table for table in tables]
+    return [table for table in tables if table not in guards]
 
 
 def _show_plan(plan: ApplyPlan, shown: FindingsRun) -> None:
@@ -220,7 +220,7 @@ def _show_plan(plan: ApplyPlan, shown: FindingsRun) -> None:
     shown.line(
         "application",
         waits=plan.waits,
-        backfills=[one.name for one in plan.backfills],
+        backfills=[backfill.name for backfill in plan.backfills],
         index_write_units=plan.index_units,
         scan_read_units=plan.scan_units,
     )
@@ -314,7 +314,7 @@ def _policy(
 ) -> dict[str, Any] | None:
     if not purposes:
         return None
-    classes = [one.entity for table in tables for one in catalog_of(table).mappings.values()]
+    classes = [mapping.entity for table in tables for mapping in catalog_of(table).mappings.values()]
     if not classes:
         raise UsageError(
             problem="these tables have no class that a policy could be for", remedy="leave --policy out"

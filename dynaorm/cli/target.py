@@ -171,7 +171,7 @@ def _is_entity(found: Any) -> bool:
 
 def _no_class(text: str, table: Table) -> UsageError:
     module = text.partition(":")[0]
-    names = sorted({one.entity.__name__ for one in catalog_of(table).mappings.values()})
+    names = sorted({mapping.entity.__name__ for mapping in catalog_of(table).mappings.values()})
     return UsageError(
         problem=f"{text} is a table",
         remedy=f"name one of its classes: {', '.join(f'{module}:{name}' for name in names)}",
@@ -181,7 +181,7 @@ def _no_class(text: str, table: Table) -> UsageError:
 def tables_in(modules: Iterable[str]) -> list[Table]:
     """The tables among the names of some modules."""
     # A proxy may fail when isinstance asks for its class.
-    found = (one for module in modules for one in vars(load_module(module)).values())
+    found = (var for module in modules for var in vars(load_module(module)).values())
     return [one for one in found if issubclass(type(one), Table)]
 
 
@@ -210,15 +210,15 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
 def tables_reached(targets: Iterable[Table | type[Any]]) -> list[Table]:
     """The tables of some targets, and those of their guards and totals."""
     found: dict[Table, None] = {}
-    left = [table_of(one) for one in targets]
+    left = [table_of(target) for target in targets]
     while left:
         table = left.pop(0)
         if table not in found:
             found[table] = None
             kept_in = [
-                one.target
+                aggregate.target
                 for source in catalog_of(table).mappings.values()
-                for one in source.aggregates.values()
+                for aggregate in source.aggregates.values()
             ]
             left += [table.guards, *map(table_of, kept_in)]
             left += [

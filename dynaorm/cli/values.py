@@ -179,9 +179,9 @@ def _part(mapping: EntityMapping, name: str) -> Part:
     found = Part(type_tree(entity))
     steps = name.split(".")
     for depth, step in enumerate(steps):
-        members = (one.member(step) for one in found.tree.alternatives)
-        part = next((one for one in members if one is not None), None)
-        if part is None and any(_is_dict(one) for one in found.tree.alternatives):
+        members = (alternative.member(step) for alternative in found.tree.alternatives)
+        part = next((member for member in members if member is not None), None)
+        if part is None and any(_is_dict(alternative) for alternative in found.tree.alternatives):
             outer = ".".join(steps[:depth])
             raise UsageError(
                 problem=f"{name} is a member of the dict {entity.__name__}.{outer}, and the command line names fields",

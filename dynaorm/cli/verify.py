@@ -373,7 +373,7 @@ def _run(asked: _Invocation, work: _Work, file: FindingsFile | None = None) -> i
     _check_processes(asked)
     verb, scan, connection = asked.verb, asked.scan, asked.connection
     targets = [load_target(text) for text in asked.texts]
-    tell_of_empty(one for one in targets if isinstance(one, Table))
+    tell_of_empty(target for target in targets if isinstance(target, Table))
     shown = asked.findings(file)
     options = RunOptions(
         segments=max(scan.segments, scan.processes or 1),
@@ -396,7 +396,7 @@ def _run(asked: _Invocation, work: _Work, file: FindingsFile | None = None) -> i
             if scan.processes is None
             else _divided(asked, scan.processes, options, shown)
         )
-    classes = [one.__name__ for one in targets if not isinstance(one, Table)]
+    classes = [target.__name__ for target in targets if not isinstance(target, Table)]
     # A backfill of a class was never meant to judge anything else.
     is_partial = classes and verb != "backfill"
     others = f"items that are no {' or '.join(classes)}; name the table to judge them all"

@@ -135,7 +135,7 @@ def _asking(question: AccessPattern, entry: Entry) -> str | None:
     if entry.kind != "entity" or entry.cls is None:
         return None
     for base in entry.cls.__mro__:
-        name = next((name_of(one) for one in _mappings(entry.cls) if one.entity is base), None)
+        name = next((name_of(mapping) for mapping in _mappings(entry.cls) if mapping.entity is base), None)
         if name is not None and name in question.fields_by_class:
             is_there = question.index is None or entry.places.get(question.index) in question.places[name]
             return name if is_there else None
@@ -157,7 +157,7 @@ def _found(
     spec = QuerySpec(sources).where(values)
     # The condition is made anew each time that a query is asked for it.
     queries = [(one, one.within) for one in key_queries_of(spec, str, consistent=False).key_queries]
-    found = [one for one in entries if any(_reads(*query, sources, one) for query in queries)]
+    found = [entry for entry in entries if any(_reads(*query, sources, entry) for query in queries)]
     sort = [part.attribute.name for part in sources[0].sort]
     return tuple(sorted(found, key=lambda one: [comparable(one.item[name]) for name in sort]))
 
@@ -167,7 +167,7 @@ def _reads(query: KeyQuery, within: Condition | None, sources: tuple[Source, ...
     if entry.kind != "entity" or entry.cls is None:
         return False
     is_there = all(key.kind in entry.item.get(key.name, ()) for key in sources[0].keys)
-    if not is_there or not any(issubclass(entry.cls, one.mapping.entity) for one in sources):
+    if not is_there or not any(issubclass(entry.cls, source.mapping.entity) for source in sources):
         return False
     if within is None or not holds(within, entry.item):
         return False

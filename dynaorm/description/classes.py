@@ -39,12 +39,12 @@ def name_of(mapping: EntityMapping) -> str:
 
 def _names(table: Table) -> Mapping[type, str]:
     mappings = catalog_of(table).mappings.values()
-    count = Counter(one.entity.__name__ for one in mappings)
+    count = Counter(mapping.entity.__name__ for mapping in mappings)
     return {
-        one.entity: one.entity.__name__
-        if count[one.entity.__name__] == 1
-        else f"{one.entity.__name__} ({one.name})"
-        for one in mappings
+        mapping.entity: mapping.entity.__name__
+        if count[mapping.entity.__name__] == 1
+        else f"{mapping.entity.__name__} ({mapping.name})"
+        for mapping in mappings
     }
 
 
@@ -59,14 +59,14 @@ def _text(tree: TypeTree, around: tuple[TypeTree, ...]) -> str:
         return "..."
     around = (*around, tree)
     if tree.origin is Union:
-        return " | ".join(_text(one, around) for one in tree.parts)
+        return " | ".join(_text(part, around) for part in tree.parts)
     if tree.origin is Literal:
         return f"Literal[{', '.join(map(value_text, tree.arguments))}]"
     if tree.plain is NoneType:
         return "None"
     if not isinstance(tree.origin, type):
         return str(tree.plain).replace("typing.", "")
-    parts = [_text(one, around) for one in tree.parts]
+    parts = [_text(part, around) for part in tree.parts]
     if Ellipsis in get_args(tree.plain):
         parts.append("...")
     return f"{tree.origin.__name__}[{', '.join(parts)}]" if parts else tree.origin.__name__
@@ -88,25 +88,25 @@ def class_description(mapping: EntityMapping) -> ClassDescription:
         root=_root_name(mapping),
         subclasses=tuple(map(name_of, _subclasses(mapping))),
         doc=_first_line(entity),
-        fields=(*(_field(mapping, one) for one in mapping.fields.values()), *_computed(mapping)),
+        fields=(*(_field(mapping, field) for field in mapping.fields.values()), *_computed(mapping)),
         key_fields=mapping.key_fields,
         partition=template_of(mapping.partition),
         sort=None if mapping.sort is None else template_of(mapping.sort),
-        places=tuple(_place(mapping, one) for one in mapping.indexes.values()),
-        unique=tuple(_unique(mapping, one) for one in mapping.constraints.values()),
+        places=tuple(_place(mapping, index) for index in mapping.indexes.values()),
+        unique=tuple(_unique(mapping, constraint) for constraint in mapping.constraints.values()),
         versions=None if mapping.versioning is None else mapping.versioning.template.text,
         expires=None if mapping.expires is None else mapping.expires.name,
         totals=tuple(
             TotalDescription(
-                name=one.name,
-                target=name_of(mapping_of(one.target)),
-                key=dict(one.key),
-                count=one.count,
-                sums=dict(one.sums),
-                when=_condition(one.when, secret),
-                restrict=one.restrict,
+                name=aggregate.name,
+                target=name_of(mapping_of(aggregate.target)),
+                key=dict(aggregate.key),
+                count=aggregate.count,
+                sums=dict(aggregate.sums),
+                when=_condition(aggregate.when, secret),
+                restrict=aggregate.restrict,
             )
-            for one in mapping.aggregates.values()
+            for aggregate in mapping.aggregates.values()
         ),
         totals_kept=dict(mapping.maintained),
     )
@@ -139,12 +139,12 @@ def template_of(part: KeyPart) -> TemplateDescription:
 
 
 def _pieces(template: KeyTemplate) -> Iterator[Piece]:
-    for one in template.pieces:
-        if one.before:
-            yield LiteralPart(one.before)
+    for piece in template.pieces:
+        if piece.before:
+            yield LiteralPart(piece.before)
         # Only a spec after a colon is written without its sign: {n!s} has the spec "!s".
-        spec = one.source.removeprefix("{" + one.field).removesuffix("}").removeprefix(":")
-        yield FieldPart(one.field, spec, one.shards)
+        spec = piece.source.removeprefix("{" + piece.field).removesuffix("}").removeprefix(":")
+        yield FieldPart(piece.field, spec, piece.shards)
     if template.after:
         yield LiteralPart(template.after)
 
@@ -196,7 +196,7 @@ def _dynamodb_types(mapping: EntityMapping, field: FieldMapping) -> tuple[str, .
 def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
     versioning = mapping.versioning
     marks: Mapping[str, bool] = {
-        "unique": any(field.name in one.fields for one in mapping.constraints.values()),
+        "unique": any(field.name in constraint.fields for constraint in mapping.constraints.values()),
         "versioned": versioning is not None and field.name in (versioning.fields or ()),
         "one of": bool(parse_markers(field.name, mapping.entity.model_fields[field.name]).find(OneOf)),
         "expires": mapping.expires is field and mapping.table.ttl_attribute is not None,

@@ -156,7 +156,7 @@ class TemplateDescription:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields in it, each once."""
-        return tuple(dict.fromkeys(one.field for one in self.pieces if isinstance(one, FieldPart)))
+        return tuple(dict.fromkeys(piece.field for piece in self.pieces if isinstance(piece, FieldPart)))
 
     @property
     def whole_text(self) -> str:
@@ -482,14 +482,14 @@ class TableDescription:
         """
         indexes = [
             IndexShape(
-                one.name,
-                one.kind,
-                _keys(one.partition),
-                _keys(one.sort),
-                one.projection,
-                None if one.vector is None else one.vector.shape,
+                index.name,
+                index.kind,
+                _keys(index.partition),
+                _keys(index.sort),
+                index.projection,
+                None if index.vector is None else index.vector.shape,
             )
-            for one in self.indexes
+            for index in self.indexes
         ]
         return definition_of(self.name, _keys(self.partition), _keys(self.sort), indexes, stream=self.stream)
 
@@ -500,7 +500,7 @@ def check_description(description: object) -> None:
 
 
 def _keys(keys: tuple[KeyAttributeDescription, ...]) -> Keys:
-    return tuple((one.name, one.type) for one in keys)
+    return tuple((key.name, key.type) for key in keys)
 
 
 def _plain(value: Any) -> Any:

@@ -163,7 +163,7 @@ def _entity(item: Item, mapping: EntityMapping) -> Entry:
 def _places(item: Item, mapping: EntityMapping) -> Iterator[IndexMapping]:
     """The places that an entity is in: those that it should be in, if it has their keys."""
     kinds = mapping.table.kinds
-    for index in (one for one in mapping.places.values() if one.name in mapping.table.indexes):
+    for index in (place for place in mapping.places.values() if place.name in mapping.table.indexes):
         try:
             placed = placed_in(mapping, index, mapping.subject(item))
         except (DynaormError, ValueError):
@@ -192,7 +192,7 @@ def secret_in_any(table: Table, item: Item) -> frozenset[str]:
     catalog = catalog_of(table)
     of_classes = _NOTHING.union(*map(secret_attributes, catalog.mappings.values()))
     parts = [
-        *(part for one in catalog.mappings.values() for part in one.primary_parts if _is_secret(one, part)),
+        *(part for mapping in catalog.mappings.values() for part in mapping.primary_parts if _is_secret(mapping, part)),
         *(part for one in catalog.guarded.values() for name in one.secrets.constraints
           for part in one.constraints[name].parts),
     ]  # fmt: skip
@@ -222,9 +222,9 @@ def _head(part: KeyPart) -> str:
 def _guard(item: Item, table: Table) -> Entry:
     constraint = constraint_at(table, {name: item[name] for name in table.key_names})
     holders = [one for one in catalog_of(table).guarded.values() if constraint in one.constraints]
-    keys = ((one, key_in(owner_in(item), one.table)) for one in holders)
+    keys = ((holder, key_in(owner_in(item), holder.table)) for holder in holders)
     owners = {one: key for one, key in keys if key is not None and one.key_matches(key)}
-    is_secret = any(constraint in one.secrets.constraints for one in holders)
+    is_secret = any(constraint in holder.secrets.constraints for holder in holders)
     return Entry(
         item,
         "guard",
@@ -238,8 +238,8 @@ def _guard(item: Item, table: Table) -> Entry:
 
 def _common(mappings: Iterable[EntityMapping]) -> type[Any] | None:
     """The class among some that all others derive from; None if there is none."""
-    entities = [one.entity for one in mappings]
-    return next((one for one in entities if all(issubclass(other, one) for other in entities)), None)
+    entities = [mapping.entity for mapping in mappings]
+    return next((entity for entity in entities if all(issubclass(other, entity) for other in entities)), None)
 
 
 def _version(item: Item, table: Table) -> Entry:

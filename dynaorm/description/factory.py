@@ -59,7 +59,7 @@ def counted(
     if tree.origin is Union:
         return counted(name, tree.members[0], number, bounds, whole=whole) if tree.members else None
     if tree.origin is Literal:
-        return next((one for one in tree.arguments if one is not None), None)
+        return next((argument for argument in tree.arguments if argument is not None), None)
     kind = tree.origin
     if not isinstance(kind, type):
         return _text(number, bounds, name)
@@ -82,7 +82,7 @@ def counted(
 def choices(tree: TypeTree) -> Sequence[Any]:
     """The values of a type that has few; nothing for any other type."""
     if tree.origin is Union:
-        return next((found for one in tree.parts if (found := choices(one))), ())
+        return next((found for part in tree.parts if (found := choices(part))), ())
     if tree.origin is Literal:
         return tree.arguments
     if not isinstance(tree.origin, type):
@@ -144,9 +144,9 @@ def base_of(kind: type) -> type | None:
 def _counted_container(name: str, tree: TypeTree, number: int, bounds: Bounds, *, whole: bool) -> Any:
     """A container of the least size, with elements that differ."""
     if tree.origin is tuple and Ellipsis not in tree.arguments:
-        return tuple(counted(name, one, number, whole=whole) for one in tree.parts)
+        return tuple(counted(name, part, number, whole=whole) for part in tree.parts)
     least = range(number, number + bounds.get("min_length", 0))
-    rows = [[counted(name, one, each, whole=whole) for one in tree.parts] for each in least]
+    rows = [[counted(name, part, each, whole=whole) for part in tree.parts] for each in least]
     return dict(rows) if CONTAINERS[tree.origin] is dict else [row[0] for row in rows]
 
 
@@ -408,7 +408,7 @@ def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[s
 
 def faults_in(problem: ValidationError) -> frozenset[str]:
     """The fields whose values are not valid."""
-    return frozenset(str(one["loc"][0]) for one in problem.errors(include_input=False) if one["loc"])
+    return frozenset(str(error["loc"][0]) for error in problem.errors(include_input=False) if error["loc"])
 
 
 def problems_in(problem: ValidationError | DynaormError, given: Collection[str] = ()) -> str:
@@ -419,5 +419,5 @@ def problems_in(problem: ValidationError | DynaormError, given: Collection[str] 
     if isinstance(problem, DynaormError):
         return str(problem)
     errors = problem.errors(include_input=False)
-    own = [one for one in errors if one["loc"] and one["loc"][0] in given]
+    own = [error for error in errors if error["loc"] and error["loc"][0] in given]
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in own or errors)

@@ -90,7 +90,7 @@ def _invalid(problem: str, remedy: str) -> UsageError:
 def _entity(line: str, tables: tuple[Table, ...]) -> Any | None:
     """The new entity of a line; None for an item that belongs to an entity."""
     name, content = _member(line)
-    classes = [one for table in tables for one in catalog_of(table).mappings.values()]
+    classes = [mapping for table in tables for mapping in catalog_of(table).mappings.values()]
     found = [one for one in classes if one.name == name]
     if name == _ITEM and (not found or _is_item(content)):
         return _of_item(content, tables)
@@ -190,7 +190,7 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
     entries = [classify(item, table) for item in tables.items_of(table)]
     if table.guards is not table:
         guards = (classify(item, table.guards) for item in tables.items_of(table.guards))
-        entries += [one for one in guards if one.cls is None or mapping_of(one.cls).table is table]
+        entries += [guard for guard in guards if guard.cls is None or mapping_of(guard.cls).table is table]
     return entries
 
 
@@ -219,7 +219,7 @@ def _with_targets(table: Table) -> tuple[Table, ...]:
 
 
 def _targets(mappings: Iterable[EntityMapping]) -> Iterator[EntityMapping]:
-    return (mapping_of(one.target) for mapping in mappings for one in mapping.aggregates.values())
+    return (mapping_of(aggregate.target) for mapping in mappings for aggregate in mapping.aggregates.values())
 
 
 class _Maker:
@@ -322,7 +322,7 @@ class _Maker:
     def _values(self, mapping: EntityMapping, number: int, *, is_whole: bool) -> dict[str, Any]:
         """The values of fields that have to be made; ``is_whole``: of those, too, that are None otherwise."""
         left = mapping.managed
-        unique = {name for one in mapping.constraints.values() for name in one.fields}
+        unique = {name for constraint in mapping.constraints.values() for name in constraint.fields}
         shared = _shared_fields(mapping)
         found: dict[str, Any] = {}
         for name, info in mapping.entity.model_fields.items():
@@ -336,12 +336,12 @@ class _Maker:
     def _links(self, mapping: EntityMapping, number: int) -> dict[str, Any]:
         """The values of fields that name a target: those of one that was made."""
         found: dict[str, Any] = {}
-        for one in mapping.aggregates.values():
-            targets: Sequence[Any] = self.made.get(one.target, ())
+        for aggregate in mapping.aggregates.values():
+            targets: Sequence[Any] = self.made.get(aggregate.target, ())
             if targets:
                 target = targets[(number - 1) // max(self.per_class, 1) % len(targets)]
                 values = {
-                    own: getattr(target, name) for name, own in one.key.items() if hasattr(target, name)
+                    own: getattr(target, name) for name, own in aggregate.key.items() if hasattr(target, name)
                 }
                 found = {own: value for own, value in values.items() if own in mapping.fields} | found
         return found
@@ -386,7 +386,7 @@ def _values_in(condition: Condition) -> dict[str, Any]:
 def _value(mapping: EntityMapping, name: str, tree: TypeTree, number: int) -> Any:
     if mapping.expires is not None and mapping.expires.name == name:
         return FAR + timedelta(seconds=number)
-    if few := [one for one in choices(tree) if one is not None]:
+    if few := [choice for choice in choices(tree) if choice is not None]:
         return few[(number - 1) % len(few)]
     value = counted_for(mapping, name, tree, number, whole=True)
     is_address = name.endswith("email") and value == f"{name}-{number}"

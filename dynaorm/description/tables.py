@@ -80,7 +80,7 @@ def _of_class(mapping: EntityMapping) -> Iterator[AccessPattern]:
 def _in_indexes(mapping: EntityMapping) -> Iterator[Source]:
     """The places that Query reads. A vector index is asked by a vector, of which there are no sample values."""
     sources = (Source(mapping, place) for place in mapping.indexes.values())
-    return (one for one in sources if not one.is_searched)
+    return (source for source in sources if not source.is_searched)
 
 
 def _question(kind: QuestionKind, text: str, name: str, fields: Iterable[str]) -> AccessPattern:
@@ -133,10 +133,10 @@ def _along_keys(question: AccessPattern, sources: Sequence[Source]) -> AccessPat
 
 def _places(sources: Iterable[Source]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for one in sources:
-        if one.index is not None:
-            name = name_of(one.mapping)
-            found[name] = (*found.get(name, ()), one.index.attribute_name)
+    for source in sources:
+        if source.index is not None:
+            name = name_of(source.mapping)
+            found[name] = (*found.get(name, ()), source.index.attribute_name)
     return found
 
 
@@ -188,10 +188,10 @@ def _collections(mappings: Iterable[EntityMapping]) -> Iterator[AccessPattern]:
 
 
 def _collection(sources: list[Source]) -> AccessPattern | None:
-    names = tuple(dict.fromkeys(name_of(one.mapping) for one in sources))
+    names = tuple(dict.fromkeys(name_of(source.mapping) for source in sources))
     fields: dict[str, tuple[str, ...]] = {}
     for name in names:
-        own = [one for one in sources if name_of(one.mapping) == name]
+        own = [source for source in sources if name_of(source.mapping) == name]
         if all(_leads_to(one, other) for one in own for other in sources if other is not one):
             fields[name] = tuple(own[0].missing(()))
     if not fields:
@@ -212,7 +212,7 @@ def _without_repetition(sources: list[Source]) -> list[Source]:
     first: dict[type, Source] = {}
     for one in sources:
         first.setdefault(one.mapping.entity, one)
-    found = [one for one in sources if _slots(one) == _slots(first[one.mapping.entity])]
+    found = [source for source in sources if _slots(source) == _slots(first[source.mapping.entity])]
     return [one for one in found if not any(_includes(other, one) for other in found if other is not one)]
 
 
@@ -246,10 +246,10 @@ def _form_of(source: Source) -> tuple[object, ...]:
         form.append(part.version.text if part.version is not None else "")
         if part.template is None:
             continue
-        for one in part.template.pieces:
-            spec = one.source.removeprefix("{" + one.field)
-            number = numbers.setdefault(one.field, len(numbers))
-            form += [one.before, _Slot(spec, number, one.field in source.optional_fields)]
+        for piece in part.template.pieces:
+            spec = piece.source.removeprefix("{" + piece.field)
+            number = numbers.setdefault(piece.field, len(numbers))
+            form += [piece.before, _Slot(spec, number, piece.field in source.optional_fields)]
         form.append(part.template.after)
     return tuple(form)
 
@@ -313,7 +313,7 @@ def differences(
         ttl = None if live_ttl is None else live_ttl.get("TimeToLiveDescription", live_ttl)
         found = live.get("Table", live)
         stored = {
-            one.attribute: f"{cls.name}.{one.name}" for cls in description.classes for one in cls.fields
+            field.attribute: f"{cls.name}.{field.name}" for cls in description.classes for field in cls.fields
         }
         return table_differences(wanted, found, ttl=description.ttl_attribute, live_ttl=ttl, stored=stored)
     except (LookupError, TypeError, AttributeError) as problem:
@@ -350,7 +350,7 @@ def _described(table: Table) -> TableDescription:
         name=table.name,
         partition=_keys(table.pk),
         sort=_keys(*table.keys[1:]),
-        indexes=tuple(_index(table, one) for one in table.indexes.values()),
+        indexes=tuple(_index(table, index) for index in table.indexes.values()),
         type_attribute=table.type_attribute,
         revision_attribute=table.revision_attribute,
         revision_type=None if table.revision is None else table.revision.kind,
@@ -363,7 +363,7 @@ def _described(table: Table) -> TableDescription:
 
 
 def _keys(*keys: KeyAttribute) -> tuple[KeyAttributeDescription, ...]:
-    return tuple(KeyAttributeDescription(one.name, one.kind) for one in keys)
+    return tuple(KeyAttributeDescription(key.name, key.kind) for key in keys)
 
 
 def _index(table: Table, index: AnyIndex) -> IndexDescription:

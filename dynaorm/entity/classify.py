@@ -96,10 +96,10 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
     if tag is not None:
         reason = f"{table.type_attribute} is {shown(tag.get('S', tag))}, which no declared class is called"
     else:
-        texts = [f"{one.entity.__name__} {_key_text(one)}" for one in mappings]
+        texts = [f"{mapping.entity.__name__} {_key_text(mapping)}" for mapping in mappings]
         more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
         reason = f"its key is that of no declared class ({', '.join(texts[:_LISTED])}{more})"
-    secret = frozenset(name for one in mappings for name in one.secrets.keys)
+    secret = frozenset(name for mapping in mappings for name in mapping.secrets.keys)
     key = {name: item[name] for name in table.key_names}
     return DecodeError(
         entity=str(table),
@@ -176,7 +176,7 @@ class KeyBeginnings:
             tuple(text[:length] for text, length in zip(texts, lengths, strict=True))
             for lengths in self.lengths
         )
-        return [mapping for one in beginnings for mapping in self.classes.get(one, ())]
+        return [mapping for beginning in beginnings for mapping in self.classes.get(beginning, ())]
 
     def is_like_guard(self, item: Item) -> bool:
         """Whether all key attributes are the same text, which begins with the name of a constraint."""
@@ -347,7 +347,7 @@ def shown_key(table: Table, item: Item) -> dict[str, AttributeValue]:
     """The primary key of any item of a table, under a ``repr`` that masks what may be secret."""
     key = {name: item[name] for name in table.key_names if name in item}
     catalog = catalog_of(table)
-    hidden = {name for one in catalog.mappings.values() for name in one.secrets.keys}
+    hidden = {name for mapping in catalog.mappings.values() for name in mapping.secrets.keys}
     constraint = constraint_at(table, {table.pk.name: {"S": ""}, **key})
     if any(constraint in one.secrets.constraints for one in catalog.guarded.values()):
         hidden |= key.keys()

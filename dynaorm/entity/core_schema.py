@@ -169,7 +169,7 @@ def is_model_of_fields(entity: type[BaseModel]) -> bool:
     """Whether a class is validated as a model of its fields, whatever its ``__get_pydantic_core_schema__`` gives."""
     schema: Any = entity.__pydantic_core_schema__
     try:
-        return any(one["type"] == "model" for one in path_to_fields(schema))
+        return any(path_to_field["type"] == "model" for path_to_field in path_to_fields(schema))
     except LookupError:
         return False
 
@@ -220,7 +220,7 @@ def fields_in(node: Node) -> Iterator[tuple[str, Node]]:
     if isinstance(fields, dict):
         yield from ((name, one["schema"]) for name, one in fields.items())
     else:
-        yield from ((one["name"], one["schema"]) for one in fields)
+        yield from ((field["name"], field["schema"]) for field in fields)
 
 
 def elements_at(node: Node, step: str | int) -> Iterator[Node]:
@@ -233,7 +233,7 @@ def elements_at(node: Node, step: str | int) -> Iterator[Node]:
             yield from (schema for name, schema in fields_in(node) if name == step)
         case "call":  # a NamedTuple of pydantic 2.13
             arguments = node["arguments_schema"].get("arguments_schema", ())
-            yield from (one["schema"] for one in arguments if one.get("name") == step)
+            yield from (argument["schema"] for argument in arguments if argument.get("name") == step)
         case "tuple" if isinstance(step, int):
             items, rest = node["items_schema"], node.get("variadic_item_index")
             if rest is not None:

@@ -161,7 +161,7 @@ def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]
 
 def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
     """The key of an item, with the first class whose templates it matches; with no class if none does."""
-    found = next((one for one in mappings.values() if one.key_matches(primary_key)), None)
+    found = next((mapping for mapping in mappings.values() if mapping.key_matches(primary_key)), None)
     return stored_key(found, primary_key) if found is not None else item_named(primary_key)
 
 

@@ -431,7 +431,7 @@ def argument_problems(marker: object) -> Iterator[str]:
     kind = type(marker).__name__
     for name, given in ((one, getattr(marker, one, None)) for one in (*_TEXTS, "scope", "formerly", "of")):
         texts = (given,) if name in _TEXTS else _names(given)
-        if given is not None and not all(isinstance(one, str) for one in texts):
+        if given is not None and not all(isinstance(text, str) for text in texts):
             yield f"{kind}({name}={shown(given)}) is not text; give {'a str' if name in _TEXTS else 'names'}"
     for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):
         if given is not None and not callable(given):
@@ -457,9 +457,9 @@ def _value_problems(values: tuple[Any, ...]) -> Iterator[str]:
     """Why no field can have these values alone, one sentence each."""
     if not values:
         yield "OneOf() has no values, so no entity could be stored; give some: OneOf(range(1, 11))"
-    for one in values:
-        if isinstance(one, bool) or not isinstance(one, int | str | Enum):
-            yield f"OneOf() has the value {shown(one)}; give ints, texts or members of an Enum"
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | str | Enum):
+            yield f"OneOf() has the value {shown(value)}; give ints, texts or members of an Enum"
     if len(set(map(repr, values))) < len(values):
         yield "OneOf() has a value twice, and each is asked once; give it once"
 
@@ -518,7 +518,7 @@ def parse_markers(name: str, info: FieldInfo) -> AnnotatedField:
 
 def _instead(kind: type, markers: list[object]) -> str:
     """How to get what a marker that is given twice may have been meant for: one value in two attributes."""
-    names = [one.name for one in markers if isinstance(one, Attribute) and one.name is not None]
+    names = [marker.name for marker in markers if isinstance(marker, Attribute) and marker.name is not None]
     if kind is not Attribute or len({*names}) < 2:
         return ""
     return f", and keep the value in {names[-1]!r}, too, with a computed field that has Stored({names[-1]!r})"
@@ -530,10 +530,10 @@ def tree_of_field(info: FieldInfo) -> TypeTree:
 
 
 def _with_values(tree: TypeTree, markers: list[object]) -> TypeTree:
-    for one in markers:
-        if isinstance(one, OneOf):
+    for marker in markers:
+        if isinstance(marker, OneOf):
             none = (None,) if tree.accepts_none else ()
-            return type_tree(Literal[(*one.values, *none)])
+            return type_tree(Literal[(*marker.values, *none)])
     return tree
 
 

@@ -495,7 +495,7 @@ def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
     if not isinstance(given, Iterable):
         raise _undeclarable(name, (f"indexes={shown(given)} is not a list of indexes; write indexes=[...]",))
     indexes = tuple(given)
-    if wrong := [one for one in indexes if not isinstance(one, AnyIndex)]:
+    if wrong := [index for index in indexes if not isinstance(index, AnyIndex)]:
         remedy = "write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"
         raise _undeclarable(name, tuple(f"indexes={shown(one)} is not an index; {remedy}" for one in wrong))
     return indexes
@@ -528,9 +528,9 @@ def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
 
 def _key_name_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     names: list[object] = [
-        key.name for key in (*table.keys, *(key for one in indexes for key in named_attributes(one)))
+        key.name for key in (*table.keys, *(key for index in indexes for key in named_attributes(index)))
     ]
-    names += [one.vector for one in indexes if isinstance(one, VectorIndex)]
+    names += [index.vector for index in indexes if isinstance(index, VectorIndex)]
     for name in names:
         if not is_name(name):
             yield f"{shown(name)} cannot name a key attribute; give a name of 1 to {KEY_NAME_LIMIT} bytes"

@@ -201,7 +201,7 @@ class TypeTree:
         if self.origin is Literal:
             return None in self.arguments
         return self.plain is NoneType or (
-            self.origin is Union and any(one.accepts_none for one in self.parts)
+            self.origin is Union and any(part.accepts_none for part in self.parts)
         )
 
     @property
@@ -245,7 +245,7 @@ def substituted(annotation: Any, given: Mapping[Any, Any]) -> Any:
         return annotation
     if origin is Annotated:
         return Annotated[substituted(arguments[0], given), *arguments[1:]]
-    made = tuple(substituted(one, given) for one in arguments)
+    made = tuple(substituted(argument, given) for argument in arguments)
     if made == arguments:
         return annotation
     kind: Any = Union if origin is UnionType else origin

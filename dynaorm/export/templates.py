@@ -49,12 +49,12 @@ class StackTable:
     @property
     def logical_id(self) -> str:
         """Its id in CloudFormation: ``MyAppTable``."""
-        return "".join(one[:1].upper() + one[1:] for one in self.words) + "Table"
+        return "".join(word[:1].upper() + word[1:] for word in self.words) + "Table"
 
     @property
     def snake_id(self) -> str:
         """Its id in Terraform and Python: ``my_app``."""
-        found = "_".join(one.lower() for one in self.words)
+        found = "_".join(word.lower() for word in self.words)
         return found if found[:1].isalpha() else f"table_{found}"
 
     @property
@@ -376,7 +376,7 @@ def _table(table: StackTable) -> dict[str, Any]:
         "lifecycle": {"prevent_destroy": True},
     }
     for kind, block in (("global", "global_secondary_index"), ("local", "local_secondary_index")):
-        if indexes := [_index(one) for one in described.indexes if one.kind == kind]:
+        if indexes := [_index(index) for index in described.indexes if index.kind == kind]:
             found[block] = indexes
     if described.ttl_attribute is not None:
         found["ttl"] = {"attribute_name": described.ttl_attribute, "enabled": True}
@@ -416,10 +416,10 @@ def _document(stack: tuple[StackTable, ...], policy: Mapping[str, Any]) -> str:
 
     statements = [
         {
-            **_escaped({name: value for name, value in one.items() if name != "Resource"}),
-            "Resource": one["Resource"],
+            **_escaped({name: value for name, value in reference.items() if name != "Resource"}),
+            "Resource": reference["Resource"],
         }
-        for one in references(policy, refer)
+        for reference in references(policy, refer)
     ]
     return json.dumps({"Version": policy["Version"], "Statement": statements})
 

@@ -115,7 +115,7 @@ class ApplyPlan:
     @property
     def steps(self) -> tuple[TableStep, ...]:
         """The requests that change tables, in order."""
-        return tuple(step for one in self.changes for step in one.steps)
+        return tuple(step for change in self.changes for step in change.steps)
 
     @property
     def left(self) -> tuple[PlannedChange, ...]:
@@ -130,7 +130,7 @@ class ApplyPlan:
     @property
     def index_units(self) -> int | None:
         """The most write units of new indexes: those of an index with every item. None if a size is not known."""
-        sizes = {one.name: one.put_units for one in self.tables}
+        sizes = {table.name: table.put_units for table in self.tables}
         made = [sizes[step.request["TableName"]] for step in self.steps if _creates_index(step)]
         known = [units for units in made if units is not None]
         return sum(known) if len(known) == len(made) else None
@@ -138,7 +138,7 @@ class ApplyPlan:
     @property
     def scan_units(self) -> int | None:
         """The read units of the scans of ``backfill``. None if a size is not known."""
-        known = [one.scan_units for one in self.backfills if one.scan_units is not None]
+        known = [backfill.scan_units for backfill in self.backfills if backfill.scan_units is not None]
         return sum(known) if len(known) == len(self.backfills) else None
 
     def explain(self) -> str:
@@ -154,15 +154,15 @@ class ApplyPlan:
         return self.explain()
 
     def _lines(self) -> Iterator[str]:
-        yield from (f"wait: {one}" for one in self.waits)
-        yield from (f"{one.difference.table}: {one}" for one in self.changes if one.steps)
+        yield from (f"wait: {wait}" for wait in self.waits)
+        yield from (f"{change.difference.table}: {change}" for change in self.changes if change.steps)
         if (units := self.index_units) is not None and any(map(_creates_index, self.steps)):
             price = counted(units, "write unit")
             yield f"the new indexes take up to about {price}, by sizes that are up to 6 hours old"
         for table in self.backfills:
             yield f"{table.name}: complete the entities that lack index keys, guard items, versions or totals"
         if self.backfills and self.scan_units is not None:
-            items = counted(sum(one.items or 0 for one in self.backfills), "item")
+            items = counted(sum(backfill.items or 0 for backfill in self.backfills), "item")
             price = counted(self.scan_units, "read unit")
             yield (
                 f"to look for them takes about {price} for about {items}, by sizes that are "
@@ -171,7 +171,7 @@ class ApplyPlan:
             )
         if self.does_nothing:
             yield "nothing to do: the table is as declared" + (", but for what is left" if self.left else "")
-        yield from (f"{one.difference.table}: {one}" for one in self.changes if not one.steps)
+        yield from (f"{change.difference.table}: {change}" for change in self.changes if not change.steps)
         if any(one.difference.removes for one in self.left):
             yield "dynaorm diff --format update-table --delete shows the requests that would remove it"
 
@@ -226,14 +226,14 @@ def plan_apply(table: Table, context: Context, *, backfill: bool = True) -> Flow
     changes: list[PlannedChange] = []
     waits: list[str] = []
     can_lack = False
-    for one in reversed(table.homes):
-        live = yield from live_table(one, context)
-        location = location_of(one, context.table_name(one.name), live.description)
+    for home in reversed(table.homes):
+        live = yield from live_table(home, context)
+        location = location_of(home, context.table_name(home.name), live.description)
         tables.append(location)
         changes += _changes(live)
         waits += [f"{location.name}: {text}" for text in _in_change(live.description)]
-        if one is table:  # the last one
-            can_lack = bool(live.description) and not _is_another(live) and _derives(one)
+        if home is table:  # the last one
+            can_lack = bool(live.description) and not _is_another(live) and _derives(home)
     plan = ApplyPlan(tuple(tables), tuple(changes), tuple(waits), ())
     if backfill and can_lack and _is_added(plan.steps, has_waited=bool(waits)):
         return replace(plan, backfills=tuple(tables[-1:]))
@@ -263,8 +263,8 @@ def apply_table(
     """
     made: list[TableStep] = []
     has_waited = False
-    for one in reversed(table.homes):
-        work = _Application(one, context, wait, progress)
+    for home in reversed(table.homes):
+        work = _Application(home, context, wait, progress)
         made += yield from work.run()
         has_waited |= work.has_waited
     return tuple(made), _is_added(made, has_waited=has_waited)
@@ -277,19 +277,19 @@ def _is_added(steps: Iterable[TableStep], *, has_waited: bool) -> bool:
 
 def _derives(table: Table) -> bool:
     """Whether something follows from the entities of a table, so that older ones can lack it."""
-    return any(one.indexes or has_derived(one) for one in catalog_of(table).mappings.values())
+    return any(mapping.indexes or has_derived(mapping) for mapping in catalog_of(table).mappings.values())
 
 
 # -- what is done about a difference -----------------------------------------------------------------------------------
 
 
 def _is_another(live: LiveTable) -> bool:
-    return any(one.kind == "keys" for one in live.differences)
+    return any(difference.kind == "keys" for difference in live.differences)
 
 
 def _changes(live: LiveTable) -> list[PlannedChange]:
     is_another = _is_another(live)
-    return [_change(one, is_another=is_another) for one in live.differences]
+    return [_change(difference, is_another=is_another) for difference in live.differences]
 
 
 def _change(one: Difference, *, is_another: bool) -> PlannedChange:
@@ -313,7 +313,7 @@ def _change(one: Difference, *, is_another: bool) -> PlannedChange:
 
 
 def _creates_index(step: TableStep) -> bool:
-    return any("Create" in one for one in changed_indexes(step))
+    return any("Create" in changed_index for changed_index in changed_indexes(step))
 
 
 def _in_change(description: Mapping[str, Any]) -> list[str]:
@@ -370,7 +370,7 @@ class _Application:
         self._begin_wait()
         while True:
             live = yield from live_table(self.table, self.context)
-            wanted = [step for one in _changes(live) for step in one.steps]
+            wanted = [step for change in _changes(live) for step in change.steps]
             busy = _in_change(live.description)
             if busy:
                 self.has_waited = True

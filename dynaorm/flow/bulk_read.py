@@ -128,10 +128,10 @@ def _read(
 def _reader_of(mappings: Sequence[EntityMapping]) -> ReplyReader | None:
     """The reader for all classes; None if two declared tables have the same physical name."""
     table = mappings[0].table
-    if any(one.table is not table for one in mappings):
+    if any(mapping.table is not table for mapping in mappings):
         return None
     # Sorted, because readers are kept by their arguments, and the keys come in any order.
-    return reader_of(table, tuple(sorted((one.entity for one in mappings), key=id)), "BatchGetItem")
+    return reader_of(table, tuple(sorted((mapping.entity for mapping in mappings), key=id)), "BatchGetItem")
 
 
 def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: Context) -> list[Any | None]:

@@ -135,7 +135,7 @@ def write_each(
     tally = BulkProgress(entities, None)
     blocks = _Blocks(intent_of, context, 1, concurrency, tally)
     # Rule 3.
-    some = _apart([one] for one in entities)
+    some = _apart([entity] for entity in entities)
     for outcome in (yield from outcomes([blocks._one_by_one(one) for one in some], concurrency)):
         tally.add_all(outcome)
     return tally.failures
@@ -210,10 +210,10 @@ class _Blocks:
     def _block(self, subjects: Sequence[Any]) -> Flow[list[Failure]]:
         """Write subjects in one transaction: those that failed."""
         try:
-            yield from commit([self.intent_of(one) for one in subjects], self.context)
+            yield from commit([self.intent_of(subject) for subject in subjects], self.context)
         except DynaormError as problem:
             if len(subjects) == 1 or not _is_of_an_entity(problem):
-                return [(one, problem) for one in subjects]
+                return [(subject, problem) for subject in subjects]
             # Rule 2.
             middle = len(subjects) // 2
             first = yield from self._block(subjects[:middle])
@@ -245,7 +245,7 @@ def _apart(blocks: Iterable[list[Any]]) -> list[list[list[Any]]]:
 
 def _by_level(subjects: Sequence[Any]) -> list[list[Any]]:
     """Entities and keys in lists, such that no entity changes one of a later list. Keys are in the first."""
-    known = {kind: mapping for kind in {type(one) for one in subjects} if (mapping := _mapping(kind))}
+    known = {kind: mapping for kind in {type(subject) for subject in subjects} if (mapping := _mapping(kind))}
     levels = levels_of(known.values())
     found: dict[int, list[Any]] = {}
     for one in subjects:

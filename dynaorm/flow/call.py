@@ -462,9 +462,9 @@ class ReadCost:
 
     def take(self, costs: Iterable[ReadCost]) -> None:
         """Add the costs of others."""
-        for one in costs:
-            self.requests += one.requests
-            self.read_units += one.read_units
+        for cost in costs:
+            self.requests += cost.requests
+            self.read_units += cost.read_units
 
     def add(self, reply: Reply) -> None:
         """Count one answer to a request with ``ReturnConsumedCapacity``."""

@@ -121,7 +121,7 @@ def _item(found: Any, table: Table) -> Item | ValueError | UsageError:
 
 def class_in(found: Mapping[str, Any], table: Table) -> EntityMapping:
     """The class whose name one member of an object has. Raises ValueError."""
-    classes = {one.name: one for one in catalog_of(table).mappings.values()}
+    classes = {mapping.name: mapping for mapping in catalog_of(table).mappings.values()}
     named = [name for name in found if name in classes]
     if len(named) != 1:
         raise ValueError(f"it has neither the member {ITEM!r} nor one with the name of a class")
@@ -257,7 +257,7 @@ class Dump:
 
     def steps(self) -> Iterator[Flow[list[bytes]]]:
         """The steps, each of which gives some lines. Run each step before you ask for the next."""
-        while not all(one.is_over for one in self.segments):
+        while not all(segment.is_over for segment in self.segments):
             yield self._step()
             for page in self._pages:
                 page.finish()

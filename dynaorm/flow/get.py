@@ -172,7 +172,7 @@ class _Sought:
             return None
         entity = stored.loader.hydrate(item)
         # The owner may have given the value up since its guard was read.
-        has_it = any(one[:2] == (self.constraint.name, self.key) for one in _claims(stored, item))
+        has_it = any(claim[:2] == (self.constraint.name, self.key) for claim in _claims(stored, item))
         return entity if has_it else None
 
 

@@ -167,7 +167,7 @@ def _page(target: Target, upper: int, context: Context) -> Flow[tuple[dict[int, 
     numbers = _downwards(upper)
     items = yield from _version_items(target, numbers, context)
     # Versions are pruned from the oldest up, so there is nothing below an empty page.
-    return {one: items[one] for one in numbers if one in items}, (numbers[-1] - 1 if items else 0)
+    return {number: items[number] for number in numbers if number in items}, (numbers[-1] - 1 if items else 0)
 
 
 def _downwards(upper: int) -> range:
@@ -537,7 +537,7 @@ def newest_version(
             cost.add(reply)
         items = reply.get("Items", ())
         check_keys("Query", items, table.keys)
-        found = max([found, *(version_beside(mapping, key, one) for one in items)])
+        found = max([found, *(version_beside(mapping, key, item) for item in items)])
         after = page_keys.checked("Query", last_key(reply))
         if after is None:
             return found

@@ -126,7 +126,7 @@ def page_of(
     if backwards:
         found.reverse()
     ends = _ends_backwards(walk, start, len(found)) if backwards else _ends(walk, start)
-    previous, following = (None if one is None else encode_cursor(one, own, secret) for one in ends)
+    previous, following = (None if end is None else encode_cursor(end, own, secret) for end in ends)
     cost = walk.cost
     return Page(found, following, cost.requests, cost.read_units, previous)
 

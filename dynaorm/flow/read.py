@@ -109,7 +109,7 @@ def items_at_once(reply: Reply, tables: Sequence[Table]) -> list[Item | None]:
     if len(responses) != len(tables):
         reason = f"{counted(len(responses), 'answer')} to {counted(len(tables), 'key')}"
         raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
-    items: list[Item | None] = [one.get("Item") for one in responses]
+    items: list[Item | None] = [response.get("Item") for response in responses]
     for item, table in zip(items, tables, strict=True):
         check_keys("TransactGetItems", [] if item is None else [item], table.keys)
     return items

@@ -54,14 +54,14 @@ def matches_of(spec: SearchSpec, context: Context) -> Flow[Results[Match[Any]]]:
     wanted = ResultFilter(spec.query, key_queries, context)
     cost, asked = ReadCost(), spec.count
     while True:
-        calls = [repeat(_call(spec, one, asked), context) for one in key_queries.key_queries]
+        calls = [repeat(_call(spec, key_query, asked), context) for key_query in key_queries.key_queries]
         replies = yield from gather(calls, CONCURRENCY)
         entries: list[_Entry] = []
         for one, reply in zip(key_queries.key_queries, replies, strict=True):
             cost.add(reply)
             entries += _entries(one, reply, wanted, context.clock.now())
         entries.sort(key=lambda one: one.score, reverse=spec.index.distance == "dot_product")
-        taken = [(one, found) for one in entries[:asked] for found in one.buffered]
+        taken = [(entry, found) for entry in entries[:asked] for found in entry.buffered]
         whole = yield from wanted.whole(taken)
         found = [
             Match(entity, one.score)

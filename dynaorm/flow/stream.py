@@ -196,8 +196,8 @@ class StreamReader:
         while True:
             found = part_of(operation, (yield from self._ask(operation, request)), "StreamDescription")
             shards = found.get("Shards", ())
-            parents |= {part_of(operation, one, "ShardId"): one.get("ParentShardId") for one in shards}
-            closed |= {one["ShardId"] for one in shards if _is_closed(one)}
+            parents |= {part_of(operation, shard, "ShardId"): shard.get("ParentShardId") for shard in shards}
+            closed |= {shard["ShardId"] for shard in shards if _is_closed(shard)}
             if not (last := ends.checked(operation, found.get("LastEvaluatedShardId"))):
                 break
             request = {"StreamArn": self._done.stream, "ExclusiveStartShardId": last}

@@ -68,16 +68,16 @@ def definition(table: Table, name: str) -> dict[str, Any]:
     """The arguments of CreateTable for a table with this physical name, with on-demand billing."""
     indexes = [
         IndexShape(
-            one.name,
-            one.kind,
-            _keys(one.pk or (table.pk,)),
-            _keys(one.sk),
-            one.projection,
-            VectorShape(one.vector, one.dimensions, one.distance, _keys(one.filters))
-            if isinstance(one, VectorIndex)
+            index.name,
+            index.kind,
+            _keys(index.pk or (table.pk,)),
+            _keys(index.sk),
+            index.projection,
+            VectorShape(index.vector, index.dimensions, index.distance, _keys(index.filters))
+            if isinstance(index, VectorIndex)
             else None,
         )
-        for one in table.indexes.values()
+        for index in table.indexes.values()
     ]
     return definition_of(name, _keys((table.pk,)), _keys(table.keys[1:]), indexes, stream=table.stream)
 
@@ -94,7 +94,7 @@ def definition(table: Table, name: str) -> dict[str, Any]:
 
 
 def _keys(keys: Iterable[KeyAttribute]) -> Keys:
-    return tuple((one.name, one.kind) for one in keys)
+    return tuple((key.name, key.kind) for key in keys)
 
 
 def definition_of(
@@ -103,7 +103,7 @@ def definition_of(
     """The arguments of CreateTable, with on-demand billing."""
     indexes = [*indexes]
     # By name: several indexes may have one key attribute, and CreateTable refuses one that is defined twice.
-    types = dict((*partition, *sort, *(key for one in indexes for key in _defined(one))))
+    types = dict((*partition, *sort, *(key for index in indexes for key in _defined(index))))
     found: dict[str, Any] = {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -115,7 +115,7 @@ def definition_of(
     if stream is not None:
         found["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream}
     for wanted, argument in INDEXES:
-        if described := [_index(one) for one in indexes if one.kind == wanted]:
+        if described := [_index(index) for index in indexes if index.kind == wanted]:
             found[argument] = described
     return found
 

@@ -176,9 +176,9 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
     description = yield from _active(name, context)
     # What follows switches the stream and TTL on.
     found = [
-        one
-        for one in _differences(table, wanted, description)
-        if one.kind != "stream" and not one.is_harmless
+        difference
+        for difference in _differences(table, wanted, description)
+        if difference.kind != "stream" and not difference.is_harmless
     ]
     if found:
         can_be_added = all(one.steps and not one.removes for one in found)
@@ -218,8 +218,8 @@ def compare_table(table: Table, context: Context) -> Flow[tuple[Difference, ...]
     """
     check_table("compare_table", table)
     found: tuple[Difference, ...] = ()
-    for one in table.homes:
-        found += yield from _compare_one(one, context)
+    for home in table.homes:
+        found += yield from _compare_one(home, context)
     return found
 
 

@@ -431,7 +431,7 @@ class Walk:
         is_of_entities = page is not None and page.is_of_entities
         if not is_of_entities:
             check_keys(
-                key_query.operation, (one for one in items if not page or not is_entity(one)), self._keys
+                key_query.operation, (item for item in items if not page or not is_entity(item)), self._keys
             )
         rest = page.rest if page else reply
         if (last := last_key(rest)) is not None:

@@ -270,7 +270,7 @@ class ResultFilter:
             return self._is_wanted(found, entry, now)
         # The classes of a family share their keys.
         mappings = [source.mapping for source in self._spec.sources]
-        return any(one.root is found.root or one.key_matches(entry) for one in mappings)
+        return any(mapping.root is found.root or mapping.key_matches(entry) for mapping in mappings)
 
     def _class_of(self, unknown: list[Item], item: Item, now: float) -> EntityMapping | None:
         """The class of an item that reads find; None for any other."""
@@ -405,7 +405,7 @@ def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:
     """Whether the entries of an index do not tell the class of an item, or whether it is live."""
     table = spec.source.table
     roots = {source.mapping.root for source in spec.sources}
-    family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
+    family = [mapping for mapping in catalog_of(table).mappings.values() if mapping.root in roots]
     is_shared = len(family) > len(roots) or any(
         overlapping_classes(source.mapping) for source in spec.sources
     )

@@ -90,14 +90,14 @@ def classify_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Obs
     failures, token_item = _failures(plan, refusal), plan.token_item
     if token_item is not None and failures:
         # It is read even if nothing is wrong with it: what is in the block's way may be what the block itself wrote.
-        met = next((one.item for one in failures if one.planned is token_item), None)
+        met = next((failure.item for failure in failures if failure.planned is token_item), None)
         seen = yield from look_at_token(token_item, context, met)
         if seen.event is not Event.NOT_SHOWN:
             return replace(seen, trouble=refusal)
         failures = tuple(one for one in failures if one.planned is not token_item or one.code != FAILED)
         if not failures:
             return Observation(Event.LAPSED, trouble=refusal)
-    own = next((one.item for one in failures if one.planned.has_written(one.item)), None)
+    own = next((failure.item for failure in failures if failure.planned.has_written(failure.item)), None)
     event = Event.OWN if own is not None else _of_failures(plan, failures)
     return Observation(event, own, refusal, failures)
 
@@ -105,10 +105,10 @@ def classify_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Obs
 def _of_failures(plan: Plan, failures: tuple[FailedAction, ...]) -> Event:
     """The event of a refusal in which no item carries the plan's revision."""
     # Only a condition that failed says what is stored. An expression that does not fit says nothing of it.
-    of_items = [one for one in failures if one.code == FAILED]
+    of_items = [failure for failure in failures if failure.code == FAILED]
     if not plan.is_transaction:
         return _shown(of_items[0].planned, of_items[0].item) if of_items else Event.REFUSED
-    bound = (one for one in of_items if one.planned.expected is not None)
+    bound = (of_item for of_item in of_items if of_item.planned.expected is not None)
     is_replaced = not all(is_as_expected(one.planned, one.item) for one in bound)
     return Event.REPLACED if is_replaced else Event.FAILED
 
@@ -119,7 +119,7 @@ def _failures(plan: Plan, refusal: Refusal) -> tuple[FailedAction, ...]:
     if refusal.code == "ValidationException" and any(
         text in refusal.message for text in TYPE_MISMATCH_MESSAGES
     ):
-        return tuple(FailedAction(one, refusal.code, refusal.message, None) for one in plan.actions)
+        return tuple(FailedAction(action, refusal.code, refusal.message, None) for action in plan.actions)
     if refusal.code != "TransactionCanceledException":
         return ()
     return tuple(

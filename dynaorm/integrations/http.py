@@ -163,7 +163,7 @@ def problem_of(error: DynaormError) -> Problem:
 
 def _problem_of_many(error: BulkError) -> Problem:
     problems = [problem_of(failure) for _, failure in error.failures]
-    statuses = {one.status for one in problems}
+    statuses = {problem.status for problem in problems}
     if len(statuses) == 1:
         (status,) = statuses
     else:
@@ -171,7 +171,7 @@ def _problem_of_many(error: BulkError) -> Problem:
         status = next((one for one in (500, 503) if one in statuses), 400)
     if status == INTERNAL_ERROR.status:
         return INTERNAL_ERROR
-    fields = tuple(dict.fromkeys(name for one in problems for name in one.fields or ()))
+    fields = tuple(dict.fromkeys(name for problem in problems for name in problem.fields or ()))
     return _with_fields(SOME_FAILED.model_copy(update={"status": status}), fields)
 
 
@@ -189,7 +189,7 @@ def _fields_at_fault(error: DynaormError) -> tuple[str, ...]:
     if not isinstance(error, ConstraintViolation):
         return ()
     keys = error.key.fields if isinstance(error, AlreadyExists) else ()
-    unique = [name for one in error.violations for name in one.fields or (one.constraint,)]
+    unique = [name for violation in error.violations for name in violation.fields or (violation.constraint,)]
     return tuple(dict.fromkeys([*keys, *unique]))
 
 

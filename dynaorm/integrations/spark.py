@@ -153,7 +153,7 @@ def _of(facts: DataFrame, kind: FactKind) -> DataFrame:
 
 
 def _together(facts: list[DataFrame], kind: FactKind) -> DataFrame:
-    first, *others = [_of(one, kind) for one in facts]
+    first, *others = [_of(fact, kind) for fact in facts]
     for one in others:
         first = first.union(one)
     return first

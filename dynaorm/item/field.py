@@ -268,6 +268,6 @@ def _operand(operand: Attr | SizeOf) -> str:
 def _values(path: Path, values: Iterable[Any], secret: AbstractSet[str]) -> list[str]:
     """What a path is compared with: paths, or values."""
     return [
-        _operand(one) if isinstance(one, Attr | SizeOf) else MASK if path[0] in secret else repr(one)
-        for one in values
+        _operand(value) if isinstance(value, Attr | SizeOf) else MASK if path[0] in secret else repr(value)
+        for value in values
     ]

@@ -256,7 +256,7 @@ def _of_set(kind: str, key: Callable[[Any], Any]) -> Callable[[list[Any]], str]:
     def problem(members: list[Any]) -> str:
         if not members:
             return f"{kind} that is empty"
-        keys = [key(one) for one in members]
+        keys = [key(member) for member in members]
         if None in keys:
             return f"{kind} with a member that is no {'number' if kind == 'NS' else 'text'}"
         return "" if len(set(keys)) == len(keys) else f"{kind} with a member twice"

@@ -31,7 +31,7 @@ def to_json(description: TableDescription, entries: Sequence[Entry]) -> dict[str
     return {
         "format": FORMAT,
         "description": description.to_json(),
-        "entries": [_entry(one) for one in check_entries(entries)],
+        "entries": [_entry(check_entry) for check_entry in check_entries(entries)],
     }
 
 

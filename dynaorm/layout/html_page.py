@@ -69,7 +69,7 @@ def page_data(
     if len(table.rows) < len(entries):  # what has no key of the table is not in it
         entries = [entries[at] for at in sorted(row.entry for row in table.rows)]
         table = view_of(description, entries)
-    indexes = [view_of(description, entries, one.name) for one in description.indexes]
+    indexes = [view_of(description, entries, index.name) for index in description.indexes]
     shown = _attributes((*table.partition, *table.sort), entries, (table, *indexes))
     asked = _PageQuestions(description, entries, has_values=has_values)
     items = _PageItems(description, entries, now, has_values=has_values)
@@ -84,7 +84,7 @@ def page_data(
         "keys": {row.cls.name: _said_of_keys(row) for row in key_rows(description)},
         "calls": asked.calls,
         "answers": asked.answers,
-        "costs": {one.id: cost_of(one) for one in description.questions},
+        "costs": {question.id: cost_of(question) for question in description.questions},
     }
 
 
@@ -146,7 +146,7 @@ def _partition(
 
 
 def _key(pieces: Iterable[KeyPiece]) -> list[list[str]]:
-    return [[_PIECES[one.kind], one.text] for one in pieces]
+    return [[_PIECES[piece.kind], piece.text] for piece in pieces]
 
 
 # -- items -------------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class _PageItems:
     ) -> None:
         self.has_values = has_values
         self.places = {one.name: one.places for one in description.classes}
-        self.indexes = [one.name for one in description.indexes]
+        self.indexes = [index.name for index in description.indexes]
         self.entries = entries
         self.writes = Writes(entries, now)
         self.table = description.name
@@ -206,7 +206,7 @@ class _PageItems:
         for index in self.indexes:
             places = [one for one in self.places.get(row.cls or "", ()) if one.index == index]
             if places and index not in row.places:
-                yield index, "; ".join(_reason(one, entity) for one in places)
+                yield index, "; ".join(_reason(place, entity) for place in places)
 
 
 def _write(write: Write, table: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _write(write: Write, table: str) -> dict[str, Any]:
         "operation": write.operation,
         "units": write.units,
         "problem": write.problem,
-        "actions": [_action(one, table) for one in write.actions],
+        "actions": [_action(action, table) for action in write.actions],
     }
 
 
@@ -233,7 +233,7 @@ def _action(action: WriteAction, table: str) -> dict[str, Any]:
 
 def _sampled(description: TableDescription, entries: Sequence[Entry], now: float) -> dict[str, Any]:
     """For each class, the writes of a sample; nothing where no sample can be made."""
-    table = next((mapping_of(one.cls).table for one in entries if one.cls is not None), None)
+    table = next((mapping_of(entry.cls).table for entry in entries if entry.cls is not None), None)
     try:
         made = [] if table is None else samples(table)
     except DynaormError:
@@ -291,14 +291,14 @@ class _PageQuestions:
 
     def _versions(self) -> Mapping[object, list[Entry]]:
         found: dict[object, list[Entry]] = {}
-        for one in self.entries:
-            if one.kind == "version" and one.owner is not None:
-                found.setdefault(identity(one.owner), []).append(one)
+        for entry in self.entries:
+            if entry.kind == "version" and entry.owner is not None:
+                found.setdefault(identity(entry.owner), []).append(entry)
         return found
 
     def _ask(self, question: AccessPattern) -> None:
         names = [*dict.fromkeys(question.fields_by_class.values())]
-        self.calls[question.id] = [_call(question, one) for one in names]
+        self.calls[question.id] = [_call(question, name) for name in names]
         numbers: dict[tuple[int, ...], int] = {}
         known: dict[object, int] = {}
         entities = [one for one in self.entries if one.kind == "entity"]
@@ -313,7 +313,7 @@ class _PageQuestions:
             told = self.by_entry[at]
             told["asks"][question.id] = [known[key], names.index(tuple(values))]
             told["says"] |= texts_of(values, _said)
-        self.answers[question.id] = [[*one] for one in numbers]
+        self.answers[question.id] = [[*number] for number in numbers]
 
     def _among(self, question: AccessPattern, entry: Entry, entities: list[Entry]) -> list[Entry]:
         """The entries that may be in an answer: looking at all of them takes too long where each asks for itself."""

@@ -61,7 +61,7 @@ def key_rows(description: TableDescription) -> tuple[KeyRow, ...]:
     return tuple(
         KeyRow(
             cls,
-            ((_in_table(cls),), *(tuple(_in_index(cls, one)) for one in description.indexes)),
+            ((_in_table(cls),), *(tuple(_in_index(cls, index)) for index in description.indexes)),
             tuple(_unique(cls)),
             tuple(_also(cls)),
         )
@@ -104,17 +104,17 @@ def _also(cls: ClassDescription) -> Iterator[str]:
         yield f"every version kept: {cls.versions}"
     if cls.expires is not None:
         yield f"expires: {cls.expires}"
-    for one in cls.totals:
-        fields = [*([one.count] if one.count is not None else []), *one.sums.values()]
-        when = f" when {one.when}" if one.when is not None else ""
-        yield f"counted in {', '.join(f'{one.target}.{name}' for name in fields)}{when}"
+    for total in cls.totals:
+        fields = [*([total.count] if total.count is not None else []), *total.sums.values()]
+        when = f" when {total.when}" if total.when is not None else ""
+        yield f"counted in {', '.join(f'{total.target}.{name}' for name in fields)}{when}"
     for name, keeper in cls.totals_kept.items():
         yield f"total: {name} of {keeper.partition('.')[0]}"
 
 
 def read_together(description: TableDescription) -> tuple[AccessPattern, ...]:
     """The groups of classes, or of places of one class, that one request reads."""
-    return tuple(one for one in description.questions if one.kind == "collection")
+    return tuple(question for question in description.questions if question.kind == "collection")
 
 
 def names_together(question: AccessPattern) -> tuple[str, ...]:
@@ -132,8 +132,8 @@ def key_names(description: TableDescription) -> tuple[tuple[str, tuple[str, ...]
     return (
         ("Table", tuple(table), ""),
         *(
-            (one.name, tuple(key.name for key in (*one.partition, *one.sort)), _projection(one))
-            for one in description.indexes
+            (index.name, tuple(key.name for key in (*index.partition, *index.sort)), _projection(index))
+            for index in description.indexes
         ),
     )
 
@@ -146,7 +146,7 @@ def _projection(index: IndexDescription) -> str:
 
 def texts_of(templates: Iterable[TemplateDescription]) -> str:
     """Templates in one text, as they are stored."""
-    return " · ".join(one.whole_text for one in templates)
+    return " · ".join(template.whole_text for template in templates)
 
 
 # An underscore inside a word is no emphasis.
@@ -193,7 +193,7 @@ def _class(row: KeyRow) -> str:
 
 
 def _places(places: Iterable[KeyedPlace]) -> str:
-    return "<br>".join(_place(one) for one in places) or "-"
+    return "<br>".join(_place(place) for place in places) or "-"
 
 
 def _place(place: KeyedPlace) -> str:
@@ -225,13 +225,13 @@ def _questions(description: TableDescription) -> str:
         return ""
     rows = [
         [
-            _words(one.text),
-            _code(one.call()),
-            _words(one.index or "table"),
-            _words(cost_of(one)),
-            _words(", ".join(one.order) or "-"),
+            _words(question.text),
+            _code(question.call()),
+            _words(question.index or "table"),
+            _words(cost_of(question)),
+            _words(", ".join(question.order) or "-"),
         ]
-        for one in description.questions
+        for question in description.questions
     ]
     return f"## Questions\n\n{_table(['Question', 'Call', 'Asks', 'Requests', 'Sorted by'], rows)}"
 

@@ -157,7 +157,7 @@ class _Writer:
         most = width // 3
         keys = [width_of(one_line(row.sort_text)) for row in rows]
         # A longer key has a line of its own, and leaves the column as it is.
-        self.key_width = max((one for one in keys if one <= most), default=0)
+        self.key_width = max((key for key in keys if key <= most), default=0)
         self.name_width = max((min(width_of(_title(row)), most) for row in rows), default=0)
 
     def lines(self) -> Iterator[Line]:
@@ -254,7 +254,7 @@ class _Writer:
         if row.kind == "tombstone":
             words.append([Span(one_line(row.said), "dim")])
         words += map(self._word, row.attributes if self.whole else row.shown)
-        if others := [one for one in row.places if one != self.view.index]:
+        if others := [place for place in row.places if place != self.view.index]:
             words.append([Span(f"→ {' '.join(map(one_line, others))}", "dim")])
         if self.whole:
             return _wrapped([line for word in words for line in _folded(word, width)], width)
@@ -286,7 +286,7 @@ def _spans(key: Iterable[Iterable[KeyPiece]], *, bold: bool = False) -> Line:
 
 
 def _columns(spans: Iterable[Span]) -> int:
-    return sum(width_of(one.text) for one in spans)
+    return sum(width_of(span.text) for span in spans)
 
 
 def _fitting(spans: Line, width: int) -> Line:
@@ -294,11 +294,11 @@ def _fitting(spans: Line, width: int) -> Line:
     if _columns(spans) <= width:
         return spans
     found: Line = []
-    for one in spans:
+    for span in spans:
         left = width - _columns(found)
-        if width_of(one.text) >= left:
-            return [*found, Span(shortened(f"{one.text} ", left), one.style)]
-        found.append(one)
+        if width_of(span.text) >= left:
+            return [*found, Span(shortened(f"{span.text} ", left), span.style)]
+        found.append(span)
     return found
 
 
@@ -323,7 +323,7 @@ def _folded(spans: Line, width: int) -> list[Line]:
 def _short_word(word: Line, width: int) -> Line:
     """An attribute that has room in one line: neither its name nor its value is too long."""
     *names, value = word
-    found = [Span(shortened(one.text, width // 2), one.style) for one in names]
+    found = [Span(shortened(name.text, width // 2), name.style) for name in names]
     most = width - _columns(found)
     return [*found, Span(shortened(value.text, min(most, _WIDEST_VALUE) if found else most), value.style)]
 

@@ -61,7 +61,7 @@ def number_in_key(entry: Entry) -> int | None:
 
 def plain_text(pieces: Iterable[KeyPiece]) -> str:
     """The text of a key."""
-    return "".join(one.text for one in pieces)
+    return "".join(piece.text for piece in pieces)
 
 
 def pieces_of(
@@ -104,13 +104,13 @@ def pieces_of(
 
 def _slots(template: TemplateDescription) -> list[FieldPart | None]:
     """For each group of the pattern, the field in it; None for a literal text."""
-    inner = [one if isinstance(one, FieldPart) else None for one in template.pieces]
+    inner = [piece if isinstance(piece, FieldPart) else None for piece in template.pieces]
     return inner if template.version_text is None else [None, *inner, None]
 
 
 @lru_cache(maxsize=512)
 def _pattern(template: TemplateDescription, number: int | None) -> re.Pattern[str]:
-    inner = "".join(f"({_part(one)})" for one in template.pieces)
+    inner = "".join(f"({_part(piece)})" for piece in template.pieces)
     if template.version_text is not None:
         digits = r"\d+" if number is None else f"0*{number}"
         head, _, tail = (
@@ -198,7 +198,7 @@ class ItemRow:
     @property
     def shown(self) -> tuple[ShownAttribute, ...]:
         """The attributes that are not left out."""
-        return tuple(one for one in self.attributes if not one.is_extra)
+        return tuple(attribute for attribute in self.attributes if not attribute.is_extra)
 
     @property
     def sort_text(self) -> str:
@@ -490,7 +490,7 @@ class _Viewer:
         for one in cls.places:
             if entry.places.get(one.index) == one.name:
                 templates += (*one.partition, *one.sort)
-        return next((one for one in templates if one.attribute == name), None)
+        return next((template for template in templates if template.attribute == name), None)
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 
@@ -562,7 +562,7 @@ class _Viewer:
             template = self._template(entry, cls, name)
             pieces = () if template is None else template.pieces
             # A shard is not the value.
-            shown |= {one.field for one in pieces if isinstance(one, FieldPart) and not one.shards}
+            shown |= {piece.field for piece in pieces if isinstance(piece, FieldPart) and not piece.shards}
         return frozenset(shown)
 
     def _is_projected(self, name: str) -> bool:

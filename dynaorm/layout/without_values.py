@@ -50,7 +50,7 @@ class _StandIns:
         self._table = table
         description = describe(table)
         self._classes = {one.name: one for one in description.classes}
-        indexes = [key.name for one in description.indexes for key in (*one.partition, *one.sort)]
+        indexes = [key.name for index in description.indexes for key in (*index.partition, *index.sort)]
         self._keys = dict.fromkeys((*table.key_names, *indexes))
         self._known: dict[str, tuple[str, int]] = {}
         self._counts: Counter[str] = Counter()
@@ -103,7 +103,7 @@ class _StandIns:
         if template is None:
             return {"S": self._name(name, key_text(value))}
         pieces = pieces_of(template, value, frozenset(), number)
-        if all(one.kind == "value" and not one.field for one in pieces):
+        if all(piece.kind == "value" and not piece.field for piece in pieces):
             return {"S": self._name(name, key_text(value))}
         texts = (
             one.text if one.kind == "literal" else self._name(one.field or name, one.text) for one in pieces
@@ -126,7 +126,7 @@ def _as_in_keys(
     cls: ClassDescription | None, keys: Item, number: int | None
 ) -> Iterator[tuple[str, AttributeValue]]:
     """For the attribute of each key field, what stands for its value in the primary key."""
-    fields = {} if cls is None else {one.name: one for one in cls.fields}
+    fields = {} if cls is None else {field.name: field for field in cls.fields}
     for template in _primary(cls):
         for piece in pieces_of(template, keys.get(template.attribute), frozenset(), number):
             if piece.kind == "value" and piece.field in fields:
@@ -142,7 +142,7 @@ def _primary(cls: ClassDescription | None) -> list[TemplateDescription]:
 
 
 def _placed(cls: ClassDescription | None, places: Mapping[str, str]) -> list[TemplateDescription]:
-    own = [] if cls is None else [one for one in cls.places if places.get(one.index) == one.name]
+    own = [] if cls is None else [place for place in cls.places if places.get(place.index) == place.name]
     return [template for one in own for template in (*one.partition, *one.sort)]
 
 

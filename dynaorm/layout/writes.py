@@ -164,12 +164,12 @@ def _consequences(plan: Plan | DynaormError) -> object:
     """What two changes have to have in common to be shown as one."""
     if isinstance(plan, DynaormError):
         return str(plan)
-    return tuple(_consequence(one) for one in plan.actions)
+    return tuple(_consequence(action) for action in plan.actions)
 
 
 def _consequence(planned: Planned) -> object:
     before, after = planned.before, planned.after
-    keys = {key.name for one in planned.table.indexes.values() for key in (*one.sk, *one.pk)}
+    keys = {key.name for index in planned.table.indexes.values() for key in (*index.sk, *index.pk)}
     moved = {key for key in keys if before and after and before.get(key) != after.get(key)}
     constraint = planned.label[0] if planned.kind is GUARDS else ""
     return planned.kind, planned.purpose, planned.mapping.name, frozenset(moved), constraint

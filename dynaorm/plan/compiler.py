@@ -85,24 +85,24 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     for one in failures:
         if one.planned.has_written(one.item):
             return Committed(one.item)
-    invalid = next((one for one in failures if one.code != FAILED), None)
-    if unread := tuple(one.planned for one in failures if _is_unfit(one)):
+    invalid = next((failure for failure in failures if failure.code != FAILED), None)
+    if unread := tuple(failure.planned for failure in failures if _is_unfit(failure)):
         return NeedsReplan(unread=unread)
     if invalid is not None:
         return UnexpectedRefusal(
             code=_SAME.get(invalid.code, invalid.code),
             message=invalid.message,
             request_id=request_id,
-            reasons=tuple(one.code for one in failures),
+            reasons=tuple(failure.code for failure in failures),
             action=invalid.planned.reason,
         )
-    others = [one for one in failures if not one.planned.kind.is_permanent]
+    others = [failure for failure in failures if not failure.planned.kind.is_permanent]
     return _of_conditions(others or failures[:1], now)
 
 
 def _of_conditions(failures: Sequence[FailedAction], now: float) -> StoreError | NeedsReplan:
     """What it means that the conditions of some actions do not hold."""
-    judged = [(one.planned, one.planned.kind.judged(one, now)) for one in failures]
+    judged = [(failure.planned, failure.planned.kind.judged(failure, now)) for failure in failures]
     items: dict[Ident, Item | None] = {}
     foreign: frozenset[Ident] = frozenset()
     for _, outcome in judged:
@@ -129,8 +129,8 @@ def _is_unfit(failed: FailedAction) -> bool:
 def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:
     violations = tuple(one for _, one in judged if isinstance(one, Violation))
     errors = [one for _, one in judged if isinstance(one, StoreError)]
-    taken = next((one for one in errors if isinstance(one, AlreadyExists)), None)
-    causes: list[StoreError] = [one for one in errors if one is not taken]
+    taken = next((error for error in errors if isinstance(error, AlreadyExists)), None)
+    causes: list[StoreError] = [error for error in errors if error is not taken]
     if taken is not None:
         found = AlreadyExists(
             key=taken.key,

@@ -107,7 +107,7 @@ def validate_with_entity(
             return valid_at(mapping, path, value, {**found, **given})
         return valid_at(mapping, path, value, _members(found.get(str(path[0])), path[1 : nested.depth]))
 
-    return tuple(_judged(mapping, one, judge) for one in changes)
+    return tuple(_judged(mapping, change, judge) for change in changes)
 
 
 def depends_on_other_fields(mapping: EntityMapping, path: Path) -> bool:
@@ -129,7 +129,7 @@ def _judged(mapping: EntityMapping, change: Change, judge: _Judge) -> Change:
             return change if found is value else replace(change, value=found)
         case Append(values=values) | Prepend(values=values) if not field.in_key:
             elements = _listed(values, _codec_at(mapping, (*path, 0)))
-            return replace(change, values=tuple(judge((*path, 0), one) for one in elements))
+            return replace(change, values=tuple(judge((*path, 0), element) for element in elements))
         case AddTo(value=value) if _is_set(mapping, field, path):
             members = [judge((*path, 0), one) for one in _members_of([value])]
             return replace(change, value=_set_of(mapping, field.name, members))
@@ -252,7 +252,7 @@ def check_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:
 def refuse_maintained(mapping: EntityMapping, fields: Iterable[str]) -> None:
     """Raises UsageError if a field that other entities keep is among those that a caller writes."""
     maintained = mapping.maintained
-    if maintained and (name := next((one for one in fields if one in maintained), None)) is not None:
+    if maintained and (name := next((field for field in fields if field in maintained), None)) is not None:
         raise UsageError(
             problem=f"{mapping.entity.__name__}.{name} is kept by {maintained[name]}, and is not written by hand",
             remedy=f"leave it as it is: saving and deleting what {maintained[name]} counts changes it",

@@ -104,7 +104,7 @@ class Guards(DerivedKind[GuardClaim]):
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         holders = [one for name in mapping.constraints for one in constrained_by(name, mapping.table.guards)]
-        return dict.fromkeys([mapping.table.guards, *(one.table for one in holders)]) if holders else []
+        return dict.fromkeys([mapping.table.guards, *(holder.table for holder in holders)]) if holders else []
 
     def tables_reached(self, table: Table) -> Iterable[Table]:
         yield table.guards

@@ -44,7 +44,7 @@ def bounds_of(
     Raises:
         UnknownAttribute: no condition says whether the outcome is valid.
     """
-    bounds = [one for change in changes for one in _bounds(mapping, change)]
+    bounds = [bound for change in changes for bound in _bounds(mapping, change)]
     names = {str(change.path[0]) for change in changes}
     relied_on = _made_of(mapping, names) | (_never_invented(mapping, names) if creates else set())
     return all_of(*bounds, *(exists(mapping.fields[name].attribute) for name in sorted(relied_on)))

@@ -69,7 +69,7 @@ def with_additions(
 def _with_additions(
     changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
 ) -> tuple[list[ItemChange], list[TotalDelta]]:
-    written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
+    written = {ident_of(change.mapping.table, change.key): _own_totals(change) for change in changes}
     intents = {one.ident: one for one in merged}
     left: list[TotalDelta] = []
     items = derived_items((before_and_after(one, at) for at, one in enumerate(written.values())), TOTALS)

@@ -222,7 +222,7 @@ def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
     if intent.condition is not None:
         content.append(canonical_text(resolve_condition(mapping, intent.condition)))
     if isinstance(intent, Edit):
-        fixed = {str(one.path[0]): one.value for one in intent.changes if isinstance(one, SetTo)}
+        fixed = {str(change.path[0]): change.value for change in intent.changes if isinstance(change, SetTo)}
         content += [
             canonical_text(stored_changes(mapping, intent.changes)),
             values_in_keys(mapping, fixed, fixed),

@@ -48,7 +48,7 @@ _RISING: Final = ("le", "lt")
 
 def total_bounds(mapping: EntityMapping, totals: Mapping[str, Decimal]) -> Condition | None:
     """The condition under which numbers may be added to the totals of a target; an absent total is 0."""
-    return all_of(*(one for name, added in totals.items() for one in _bounds(mapping, name, added)))
+    return all_of(*(bound for name, added in totals.items() for bound in _bounds(mapping, name, added)))
 
 
 def _bounds(mapping: EntityMapping, name: str, added: Decimal) -> Iterator[Condition]:
@@ -66,7 +66,7 @@ def check_totals(mapping: EntityMapping, item: Item | None, totals: Mapping[str,
         attribute = mapping.fields[name].attribute
         stored = item.get(attribute, {}) if item is not None else {}
         if not all(
-            holds(one, {attribute: stored} if stored else {}) for one in _bounds(mapping, name, added)
+            holds(bound, {attribute: stored} if stored else {}) for bound in _bounds(mapping, name, added)
         ):
             raise _broken(mapping, name, Decimal(stored.get("N", "0")) + added)
 
@@ -87,7 +87,7 @@ def is_in_bounds(mapping: EntityMapping, name: str, total: Decimal) -> bool:
     bounds = mapping.rules.fields[name].bounds or {}
     attribute = mapping.fields[name].attribute
     image = {attribute: {"N": number_text(total)}}
-    return all(holds(one, image) for one in limits(attribute, bounds, Decimal(0)))
+    return all(holds(limit, image) for limit in limits(attribute, bounds, Decimal(0)))
 
 
 # -- deletions ---------------------------------------------------------------------------------------------------------
@@ -96,11 +96,11 @@ def is_in_bounds(mapping: EntityMapping, name: str, total: Decimal) -> bool:
 def restricting_totals(mapping: EntityMapping) -> dict[str, str]:
     """The totals that keep an entity from being deleted, each with the ``Aggregate`` that declares it."""
     return {
-        name: f"{source.entity.__name__}.{one.name}"
+        name: f"{source.entity.__name__}.{aggregate.name}"
         for source in catalog_of(mapping.table).counted.values()
-        for one in source.aggregates.values()
-        if one.restrict and is_of(mapping, mapping_of(one.target))
-        for name in one.maintained
+        for aggregate in source.aggregates.values()
+        if aggregate.restrict and is_of(mapping, mapping_of(aggregate.target))
+        for name in aggregate.maintained
     }
 
 
@@ -309,10 +309,10 @@ def _when_counted(target: EntityMapping, totals: Iterable[str]) -> Iterable[str]
     """The conditions under which entities are counted in these totals, in words."""
     texts = dict[str, None]()
     for source in catalog_of(target.table).counted.values():
-        for one in source.aggregates.values():
-            text = one.when.text(source.secrets.fields) if one.when is not None else ""
-            if text and is_of(target, mapping_of(one.target)) and {*one.maintained} & {*totals}:
-                texts[f"; {source.entity.__name__}.{one.name} counts where {text}"] = None
+        for aggregate in source.aggregates.values():
+            text = aggregate.when.text(source.secrets.fields) if aggregate.when is not None else ""
+            if text and is_of(target, mapping_of(aggregate.target)) and {*aggregate.maintained} & {*totals}:
+                texts[f"; {source.entity.__name__}.{aggregate.name} counts where {text}"] = None
     return texts
 
 
@@ -321,23 +321,23 @@ def contended(mapping: EntityMapping) -> Iterator[tuple[type[Any], Mapping[str, 
 
     Each with the fields of its key, and the fields of the entity that name them.
     """
-    for one in mapping.aggregates.values():
-        yield one.target, one.key
+    for aggregate in mapping.aggregates.values():
+        yield aggregate.target, aggregate.key
     if mapping.maintained:
         yield mapping.entity, {name: name for name in mapping.key_fields}
 
 
 def targets_of(source: EntityMapping) -> list[EntityMapping]:
     """The classes of the items in which the entities of a class are counted, derived ones among them."""
-    declared = [mapping_of(one.target) for one in source.aggregates.values()]
-    known = (one for target in declared for one in catalog_of(target.table).mappings.values())
+    declared = [mapping_of(aggregate.target) for aggregate in source.aggregates.values()]
+    known = (mapping for target in declared for mapping in catalog_of(target.table).mappings.values())
     return [one for one in known if any(is_of(one, target) for target in declared)]
 
 
 def sources_of(target: EntityMapping) -> Iterator[EntityMapping]:
     """The classes that are counted in the totals of a class."""
     for source in catalog_of(target.table).counted.values():
-        if any(is_of(target, mapping_of(one.target)) for one in source.aggregates.values()):
+        if any(is_of(target, mapping_of(aggregate.target)) for aggregate in source.aggregates.values()):
             yield source
 
 

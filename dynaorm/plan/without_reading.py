@@ -173,7 +173,7 @@ def _is_one_for_all(created: EntitySide, changed: AbstractSet[str]) -> bool:
     if holds_derived(created) or any(_is_ambiguous(mapping, field, image) for field in untouched):
         return False
     every = known_by_key(mapping, created.key, created.values)
-    indexes = (one for one in mapping.places.values() if _is_filled_in(mapping, one, changed))
+    indexes = (place for place in mapping.places.values() if _is_filled_in(mapping, place, changed))
     try:
         check_in_every(mapping, every, mapping.subject(image, created.values), indexes)
     except UnknownAttribute:

@@ -69,7 +69,7 @@ class QueryForm:
     @property
     def place_condition(self) -> "tuple[KeyCondition, ...]":
         """The condition of a scan that an item is in this place of its index; none if the index has no other place."""
-        return tuple(KeyCondition(one, (), (), (), {}, ()) for one in self.sources if one.rivals)
+        return tuple(KeyCondition(source, (), (), (), {}, ()) for source in self.sources if source.rivals)
 
     def conditions(self, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> list[KeyCondition]:
         """The key conditions of all classes for one value of each field. Raises InvalidValue."""
@@ -100,7 +100,7 @@ class QueryForm:
         for key, interval in zip(self.sort, ranges, strict=False):
             operator, contents = interval.comparison
             operators.append(operator)
-            values += [key_in(key.kind, one) for one in contents]
+            values += [key_in(key.kind, content) for content in contents]
         expression = self._expressions.get(tuple(operators))
         if expression is None:
             names = Placeholders()
@@ -121,7 +121,7 @@ def form_of(spec: QuerySpec) -> QueryForm:
         if value is None or (type(value) is AnyOf and None in value.values):
             raise _is_none(spec.source, name)
     # A form keeps its sources, so no other source has their ids.
-    bounds = tuple([(one.field, one.operator) for one in spec.bounds]) if spec.bounds else ()
+    bounds = tuple([(bound.field, bound.operator) for bound in spec.bounds]) if spec.bounds else ()
     key = tuple(map(id, spec.sources)), tuple(spec.equal), bounds, spec.segments is not None
     forms = cached_per_table(spec.sources[0].mapping.table, _forms)
     if (found := forms.get(key)) is None:
@@ -160,7 +160,7 @@ def _compared(form: CompiledSource) -> AbstractSet[str]:
     mapping, names = form.source.mapping, set(form.tested)
     if attributes_of(mapping, [*names]) is None:  # they follow from the whole entity
         names = set(mapping.fields)
-    found = {one for name in names for one in mapping.fields[name].attributes}
+    found = {attribute for name in names for attribute in mapping.fields[name].attributes}
     in_key = [name for name in names if mapping.fields[name].in_key]
     keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
     return found - {mapping.fields[name].attribute for name in in_key} | keys
@@ -218,7 +218,7 @@ def _check_given(spec: QuerySpec) -> None:
 
 def _check_together(spec: QuerySpec, form: QueryForm, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each: dict[object, set[str]] = {_identity(one.source): set() for one in form.sources}
+    each: dict[object, set[str]] = {_identity(source.source): set() for source in form.sources}
     for one in conditions:
         each[_identity(one.form.source)].add(repr(one.partition))
     first, *others = each.values()

@@ -114,7 +114,7 @@ def _secrets(spec: QuerySpec) -> set[str]:
 def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> Iterator[str]:
     table = key_queries.key_queries[0].request["TableName"]
     yield from _read_in_vain(spec, key_queries.key_queries)
-    if any(one.wanted for one in key_queries.key_queries):
+    if any(key_query.wanted for key_query in key_queries.key_queries):
         yield "dynaorm drops what it reads beyond the keys that were asked for."
     if is_fetching:
         yield f"The whole items are fetched by key: BatchGetItem {table}, 100 in a request."
@@ -134,10 +134,10 @@ def _read_in_vain(spec: QuerySpec, key_queries: Iterable[KeyQuery]) -> Iterator[
     asked = tuple(source.mapping.entity for source in spec.sources)
     names = {
         mapping.entity.__name__: None
-        for one in key_queries
-        if one.partition and not (one.ranges and all(each.is_point for each in one.ranges))
+        for key_query in key_queries
+        if key_query.partition and not (key_query.ranges and all(each.is_point for each in key_query.ranges))
         for source in spec.sources
-        for mapping in source.beside(_beginning(one))
+        for mapping in source.beside(_beginning(key_query))
         if not issubclass(mapping.entity, asked)
     }
     if names:
@@ -158,6 +158,6 @@ def _beginning(one: KeyQuery) -> str:
 
 def _doubtful_entries(spec: QuerySpec, key_queries: KeyQueries) -> Iterator[str]:
     """What is done with entries of an index that has all that is returned, and not all that a condition looks at."""
-    if not spec.source.is_whole and any(one.wanted for one in key_queries.key_queries):
+    if not spec.source.is_whole and any(key_query.wanted for key_query in key_queries.key_queries):
         table = key_queries.key_queries[0].request["TableName"]
         yield f"An entry whose keys do not tell whether it is wanted is fetched by key: BatchGetItem {table}."

@@ -61,7 +61,7 @@ class CompiledSource:
         given = frozenset(self.names)
         if not self.is_named:
             given |= {name for part in source.partition for name in part.lossless}
-        operators = tuple(one.operator for one in spec.bounds)
+        operators = tuple(bound.operator for bound in spec.bounds)
         # A scan reads all keys.
         is_scan = spec.segments is not None
         self.ranges = () if is_scan else tuple(_range_forms(source, given, bounded, operators))
@@ -72,7 +72,7 @@ class CompiledSource:
         self.is_exact = (
             not self.held
             and all(one.is_exact for one in self.ranges)
-            and all(source.is_told_from(one, len(self.ranges)) for one in self.rivals)
+            and all(source.is_told_from(rival, len(self.ranges)) for rival in self.rivals)
         )
         self.tested = frozenset(self.held).union(*(one.tested for one in self.ranges))
         self._computed = self.tested & source.mapping.computed.keys()
@@ -104,11 +104,11 @@ class CompiledSource:
             mapping, field = self.source.mapping, problem.field
             refused = mapping.errors.invalid_key(problem)
             refused.__cause__ = cause = mapping.errors.cause_of(field, problem)
-            if any(one.operator == "begins_with" and one.values[0] is problem.value for one in bounds):
+            if any(bound.operator == "begins_with" and bound.values[0] is problem.value for bound in bounds):
                 raise refused from cause  # it is the beginning of a text, and no value of the field
             value = fitted(mapping, refused, problem.value, equal)
             equal = {**equal, field: value} if field in equal else equal
-            bounds = [one.fitted(problem.value, value) for one in bounds]
+            bounds = [bound.fitted(problem.value, value) for bound in bounds]
             return self.conditions(equal, bounds, partitions)
 
     def _as_loaded(self, name: str, values: Mapping[str, Any]) -> Any:
@@ -148,7 +148,7 @@ class CompiledSource:
             return True
         if not self.source.may_hold(entry):
             return False
-        return None if any(may_be_in(one, entry) for one in self.rivals) else True
+        return None if any(may_be_in(rival, entry) for rival in self.rivals) else True
 
     def holds(self, mapping: EntityMapping, values: Mapping[str, Any], item: Item) -> bool:
         """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
@@ -229,7 +229,7 @@ def _strangers(spec: QuerySpec, source: Source, rivals: Iterable[IndexMapping]) 
         for one in spec.sources
         if one.index is not None and issubclass(entity, one.mapping.entity)
     }
-    return any(one.attribute_name not in asked for one in rivals)
+    return any(rival.attribute_name not in asked for rival in rivals)
 
 
 def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[AttributeValue]:

@@ -341,11 +341,11 @@ def _joined(form: RequestForm, box: _Box, conditions: Sequence[KeyCondition]) ->
     if len(conditions) == len(form.query.sources) == 1:
         is_exact = first.form.is_all or first.form.is_exact
     else:
-        conditions = [*{one.asked: one for one in conditions}.values()]
+        conditions = [*{condition.asked: condition for condition in conditions}.values()]
         # The box may have items of a class that has another range in the partition, or none at all.
-        is_exact = {id(one.form) for one in conditions} == set(map(id, form.query.sources)) and (
-            all(one.form.is_all for one in conditions)
-            or all(one.form.is_exact and _box(one.ranges) == box for one in conditions)
+        is_exact = {id(condition.form) for condition in conditions} == set(map(id, form.query.sources)) and (
+            all(condition.form.is_all for condition in conditions)
+            or all(condition.form.is_exact and _box(condition.ranges) == box for condition in conditions)
         )
     return form.key_query(first.partition, box, () if is_exact else tuple(conditions))
 

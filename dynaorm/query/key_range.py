@@ -221,7 +221,7 @@ def key_in(kind: KeyKind, content: Any) -> AttributeValue:
 def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | None:
     """The condition of a closed interval; None for all keys. BETWEEN matches an excluded upper end, too."""
     operator, contents = interval.comparison
-    values = [key_in(attribute.kind, one) for one in contents]
+    values = [key_in(attribute.kind, content) for content in contents]
     match operator:
         case "":
             return None
@@ -324,7 +324,7 @@ class CompiledRange:
         told = self._pieces[:-1][: len(self._given) + 1]
         if any(piece.raw and piece.open for piece in told):
             return False
-        if all(one == "begins_with" for one in operators):
+        if all(operator == "begins_with" for operator in operators):
             return True
         if is_foreign and self.part.made_up:
             return False
@@ -336,7 +336,7 @@ class CompiledRange:
         signs = _REVERSED if self._rest[0].desc else {}
         upper = {"<", "<=", "between"} if is_followed else {"<"}
         reads_end = not self._after and self._kind != "N"
-        return not (reads_end and any(signs.get(one, one) in upper for one in operators))
+        return not (reads_end and any(signs.get(operator, operator) in upper for operator in operators))
 
     # -- the keys to read ----------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class AnyOf:
     @property
     def distinct(self) -> tuple[Any, ...]:
         """The values, each once."""
-        return tuple({(type(one), repr(one)): one for one in self.values}.values())
+        return tuple({(type(value), repr(value)): value for value in self.values}.values())
 
     def __repr__(self) -> str:
         return f"any_of({', '.join(map(repr, self.values))})"

@@ -54,7 +54,7 @@ class SearchSpec:
         """The filters: each says what an attribute of the index equals."""
         found = filter_of(self.query)
         parts = () if found is None else map(_term, _parts(found.condition))
-        return tuple(one for one in parts if one is not None)
+        return tuple(part for part in parts if part is not None)
 
     def filtered(self, conditions: Iterable[Condition]) -> "SearchSpec":
         """The search with filters.
@@ -81,7 +81,7 @@ class SearchSpec:
 
     def _not_searched(self, condition: Condition, known: set[str]) -> UsageError:
         fields = self.query.source.mapping.fields.values()
-        names = [one.name for one in fields if one.attribute in known]
+        names = [field.name for field in fields if field.attribute in known]
         others = sorted({str(path[0]) for path in paths_of(condition)} - known)
         remedy = f"filter by equality of {', '.join(names)}" if names else "filter the matches in your code"
         if others:
@@ -133,13 +133,13 @@ def _index_of(source: Source) -> VectorIndex:
 
 def _vector_field(source: Source) -> FieldMapping:
     name = _index_of(source).vector
-    return next(one for one in source.mapping.fields.values() if one.attribute == name)
+    return next(field for field in source.mapping.fields.values() if field.attribute == name)
 
 
 def _parts(condition: Condition) -> Iterator[Condition]:
     if isinstance(condition, And):
-        for one in condition.parts:
-            yield from _parts(one)
+        for part in condition.parts:
+            yield from _parts(part)
     else:
         yield condition
 
@@ -150,7 +150,7 @@ def _term(condition: Condition) -> Compare | None:
     The value of a default also stands for the absence of the attribute, of which a search knows nothing.
     """
     if isinstance(condition, Or):
-        found = [one for one in condition.parts if not isinstance(one, Missing)]
+        found = [part for part in condition.parts if not isinstance(part, Missing)]
         condition = found[0] if len(found) == 1 else condition
     is_equality = (
         isinstance(condition, Compare)

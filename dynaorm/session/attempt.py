@@ -104,7 +104,7 @@ def attempt_of(
         call.operation,
         tuple(tables_in(request)),
         request.get("IndexName"),
-        max(1, len(_writes(request)) or sum(len(one.get("Keys", ())) for one in _gets(request))),
+        max(1, len(_writes(request)) or sum(len(get.get("Keys", ())) for get in _gets(request))),
         number,
         pause,
         seconds,
@@ -195,7 +195,7 @@ def _capacity(reply: Mapping[str, Any]) -> float | None:
 def _unprocessed(reply: Mapping[str, Any]) -> int:
     keys, items = reply.get("UnprocessedKeys") or {}, reply.get("UnprocessedItems") or {}
     try:
-        return sum(len(one["Keys"]) for one in keys.values()) + sum(map(len, items.values()))
+        return sum(len(key["Keys"]) for key in keys.values()) + sum(map(len, items.values()))
     except (AttributeError, KeyError, TypeError):  # not what DynamoDB sends
         return 0
 
@@ -257,7 +257,7 @@ class _Attempts:
     def before(self, step: Step) -> Step:
         """Note the next step. Flows that run together are observed, too."""
         if isinstance(step, Parallel):
-            return replace(step, flows=tuple(observe(one, self.method, self.tell) for one in step.flows))
+            return replace(step, flows=tuple(observe(flow, self.method, self.tell) for flow in step.flows))
         if isinstance(step, Pause):
             self.pause += step.seconds
         else:

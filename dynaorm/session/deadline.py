@@ -227,7 +227,7 @@ class Deadlines:
         """Take a step within the time that is left. ``began``: when its request was sent first."""
         if isinstance(step, Parallel):
             # They share the end of the call, but each counts the time for repetitions of its own requests (Rule 3).
-            return (yield replace(step, flows=tuple(self._limited(one, end) for one in step.flows)))
+            return (yield replace(step, flows=tuple(self._limited(flow, end) for flow in step.flows)))
         now = self._clock.monotonic()
         left = end - now
         if isinstance(step, Pause):

@@ -109,7 +109,7 @@ class Replies:
 
 
 def _are_many(replies: tuple[Body, ...]) -> bool:
-    return len(replies) > _REMEMBERED or sum(len(one.raw) for one in replies) > _REMEMBERED_BYTES
+    return len(replies) > _REMEMBERED or sum(len(reply.raw) for reply in replies) > _REMEMBERED_BYTES
 
 
 def _together(step: Parallel, transport: Transport, clock: Clock, replies: Replies) -> list[Any]:

@@ -60,7 +60,7 @@ class StreamCheckpoint:
 
     def with_shards(self, parents: Parents) -> "StreamCheckpoint":
         """The checkpoint for the shards that the stream has now."""
-        read = {one: self.read.get(one, "") for one in parents if one not in self.ended}
+        read = {parent: self.read.get(parent, "") for parent in parents if parent not in self.ended}
         listed: Iterable[str | None] = (*parents, *parents.values())
         # An ended shard is kept until its children are gone, too: a child of an unknown parent looks like lost records
         # (Rule 3).

@@ -221,7 +221,7 @@ class Store:
             request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
 
     def _declared(self, physical: str) -> Table | None:
-        known = (one for table in self.tables for one in table.homes)
+        known = (home for table in self.tables for home in table.homes)
         return next((one for one in known if self.name(one.name) == physical), None)
 
     def _exists(self, table: Table) -> bool:

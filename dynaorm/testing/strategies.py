@@ -69,7 +69,7 @@ def _drawn(tree: TypeTree, around: Bounds, strategies: _Strategies) -> "st.Searc
 def _strategy(tree: TypeTree, bounds: Bounds, strategies: _Strategies) -> "st.SearchStrategy[Any]":
     kind = tree.origin
     if kind is Union:
-        return st.one_of([_drawn(one, bounds, strategies) for one in tree.parts])
+        return st.one_of([_drawn(part, bounds, strategies) for part in tree.parts])
     if kind is Literal:
         return st.sampled_from(tree.arguments)
     if kind is Any:
@@ -93,7 +93,7 @@ def _strategy(tree: TypeTree, bounds: Bounds, strategies: _Strategies) -> "st.Se
 
 
 def _drawn_container(tree: TypeTree, bounds: Bounds, strategies: _Strategies) -> "st.SearchStrategy[Any]":
-    inner = [_drawn(one, NO_BOUNDS, strategies) for one in tree.parts]
+    inner = [_drawn(part, NO_BOUNDS, strategies) for part in tree.parts]
     kind, least = CONTAINERS[tree.origin], bounds.get("min_length", 0)
     size = {"min_size": least, "max_size": bounds.get("max_length", least + 3)}
     if kind is dict:

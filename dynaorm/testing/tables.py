@@ -62,10 +62,10 @@ def _reached(tables: Iterable[Table], neighbours: Callable[[Table], Iterable[Tab
     found = dict.fromkeys(tables)
     waiting = list(found)
     while waiting:
-        for one in neighbours(waiting.pop()):
-            if one not in found:
-                found[one] = None
-                waiting.append(one)
+        for neighbour in neighbours(waiting.pop()):
+            if neighbour not in found:
+                found[neighbour] = None
+                waiting.append(neighbour)
     return tuple(found)
 
 
@@ -124,7 +124,7 @@ def _is_mapped(one: object) -> bool:
 
 def _targets(table: Table) -> Iterator[Table]:
     for mapping in catalog_of(table).mappings.values():
-        yield from (mapping_of(one.target).table for one in mapping.aggregates.values())
+        yield from (mapping_of(aggregate.target).table for aggregate in mapping.aggregates.values())
 
 
 def _neighbours(table: Table) -> Iterator[Table]:

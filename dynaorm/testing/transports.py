@@ -148,4 +148,4 @@ def _actions(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield from ((action["TableName"], action) for action in actions)
     elif operation == "BatchWriteItem":
         for name, writes in request["RequestItems"].items():
-            yield from ((name, action) for one in writes for action in one.values())
+            yield from ((name, action) for write in writes for action in write.values())

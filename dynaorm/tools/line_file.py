@@ -118,7 +118,7 @@ class LoadFiles(ExitStack):
         super().__init__()
         self._work = work
         self._lines = [_Lines(one) for one in (source if isinstance(source, list | tuple) else [source])]
-        if work.levels > 1 and any(one.comes_once for one in self._lines):
+        if work.levels > 1 and any(line.comes_once for line in self._lines):
             raise UsageError(
                 problem="these lines have to be read twice, because totals count what is in them",
                 remedy="give a path, or a file that can be read again",
@@ -137,12 +137,12 @@ class LoadFiles(ExitStack):
 
     def _windows(self) -> Generator[tuple[list[tuple[int, bytes]], str | None], None, None]:
         while self._work.level < self._work.levels:
-            for one in self._lines:
-                with one.opened() as lines:
+            for line in self._lines:
+                with line.opened() as lines:
                     numbered = enumerate(joined(lines), 1)
                     while window := list(islice(numbered, self._work.window)):
-                        yield window, one.name
-                self._work.end_file(one.name)
+                        yield window, line.name
+                self._work.end_file(line.name)
             self._work.level += 1
 
 

@@ -91,7 +91,7 @@ def no_answer_of(error: Exception) -> NoAnswer:
     # In urllib3's ``connect`` are TCP, the proxy's CONNECT and the TLS handshake. An SSLError does not say whether it
     # is of the handshake or of the answer. The tests run this with the urllib3 that is installed.
     sent = not isinstance(error, NOT_CONNECTED) and not any(
-        has_left(one, "connect") for one in _causes(error)
+        has_left(cause, "connect") for cause in _causes(error)
     )
     return NoAnswer(f"{type(error).__name__}: {error}", sent=sent)
 

@@ -184,10 +184,10 @@ def aggregate_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 def _maintained_in(mapping: EntityMapping) -> dict[str, str]:
     own = (
-        (name, f"{mapping.entity.__name__}.{one.name}")
-        for one in mapping.aggregates.values()
-        if is_of(mapping, mapping_of(one.target))
-        for name in one.maintained
+        (name, f"{mapping.entity.__name__}.{aggregate.name}")
+        for aggregate in mapping.aggregates.values()
+        if is_of(mapping, mapping_of(aggregate.target))
+        for name in aggregate.maintained
     )
     return {**dict(own), **maintained_fields(mapping)}
 
@@ -277,7 +277,7 @@ def _looking_problems(target: EntityMapping, name: str) -> Iterator[str]:
             "would not ask; keep the total in a class without them"
         )
     elif looking:
-        listed = ", ".join(one for one in target.fields if one in looking)
+        listed = ", ".join(field for field in target.fields if field in looking)
         yield (
             f"is shown to the validators or the default factory of {listed}, which an increment would not run; "
             f"declare {name} after {listed}"

@@ -99,7 +99,7 @@ def class_named(table: Table, name: object) -> EntityMapping | None:
 
 
 def _by_type(table: Table) -> dict[str, EntityMapping]:
-    return {name: one for one in catalog_of(table).mappings.values() for name in names_of(one)}
+    return {name: mapping for mapping in catalog_of(table).mappings.values() for name in names_of(mapping)}
 
 
 def class_called(table: Table, name: str) -> EntityMapping | None:
@@ -140,7 +140,7 @@ def of_type(mappings: Iterable[EntityMapping], attribute: str) -> condition.Cond
 def not_of_others(mappings: Iterable[EntityMapping], attribute: str) -> condition.Condition | None:
     """The condition that the type of an item is not that of another class of the table; None without another."""
     mappings = tuple(mappings)
-    own = {name for one in mappings for name in names_of(one)}
+    own = {name for mapping in mappings for name in names_of(mapping)}
     declared = (name for one in catalog_of(mappings[0].table).mappings.values() for name in names_of(one))
     others = tuple({"S": name} for name in declared if name not in own)
     return ~condition.IsIn(condition.Attr((attribute,)), others) if others else None
@@ -191,7 +191,7 @@ def are_several(mapping: EntityMapping) -> bool:
 
 
 def _roots_of_several(table: Table) -> frozenset[type]:
-    roots = [one.root for one in catalog_of(table).mappings.values()]
+    roots = [mapping.root for mapping in catalog_of(table).mappings.values()]
     return frozenset(root for root in roots if roots.count(root) > 1)
 
 

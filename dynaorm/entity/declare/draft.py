@@ -163,7 +163,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
             f"drop {'it' if len(own_keys) == 1 else 'them'}, or give the class a table= of its own"
         )
     families = mapped if table is not None else []
-    shared = {name: fields for one in families for name, fields in one.unique.items()}
+    shared = {name: fields for family in families for name, fields in family.unique.items()}
     return replace(
         base,
         table=table,

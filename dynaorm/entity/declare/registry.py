@@ -86,8 +86,8 @@ def _update(
         expiry=expiry_of([*mappings.values(), *guarded.values()]),
         reserved=tuple(dict.fromkeys(reserved)),
         maintained=maintained,
-        types={name: one.name for one in mappings.values() for name in names_of(one)},
-        is_counted=bool(maintained) or any(one.aggregates for one in mappings.values()),
+        types={name: mapping.name for mapping in mappings.values() for name in names_of(mapping)},
+        is_counted=bool(maintained) or any(mapping.aggregates for mapping in mappings.values()),
         mappings=mappings,
         guarded=guarded,
         counted=counted,
@@ -127,7 +127,7 @@ def _maintained(mapping: EntityMapping, counted: Mapping[ClassIdentity, EntityMa
 
 def expiry_of(members: Iterable[EntityMapping]) -> Expiry | None:
     """How items expire of the first of some classes that expire; None if none does."""
-    return next((one.expiry for one in members if one.expiry is not None), None)
+    return next((member.expiry for member in members if member.expiry is not None), None)
 
 
 def claims_of(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Constraint, EntityMapping]]:

@@ -97,7 +97,7 @@ class ClassByKey:
         candidates = self._candidates(text, starts)
         if len(candidates) != 1 or candidates[0].versioning is not None:
             contents = [text[at : text.find(b'"', at)].decode() for at in starts]
-            candidates = [one for one in candidates if _matches(one, contents)]
+            candidates = [candidate for candidate in candidates if _matches(candidate, contents)]
         return self._written.get(candidates[0].name, b"") if candidates else b""
 
     def _candidates(self, text: bytes, starts: list[int]) -> Sequence[EntityMapping]:
@@ -105,7 +105,7 @@ class ClassByKey:
         if len(self._lengths) == 1:
             return self._classes.get(_beginning(text, starts, self._lengths[0]), ())
         beginnings = dict.fromkeys(_beginning(text, starts, lengths) for lengths in self._lengths)
-        return [mapping for one in beginnings for mapping in self._classes.get(one, ())]
+        return [mapping for beginning in beginnings for mapping in self._classes.get(beginning, ())]
 
 
 def in_doubt(mapping: EntityMapping) -> InDoubt | None:
@@ -115,7 +115,7 @@ def in_doubt(mapping: EntityMapping) -> InDoubt | None:
     not match its own template. The ready codecs read what they write.
     """
     fields = [mapping.fields[name] for name in mapping.key_fields if name in mapping.fields]
-    is_exact = all(one.exact or one.codec.form for one in fields)
+    is_exact = all(field.exact or field.codec.form for field in fields)
     beginnings = _not_entities(mapping)
     if is_exact and not beginnings:
         return None
@@ -254,7 +254,7 @@ class JsonReader:
             idents = [(*key.values(),) for key in keys]
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
-            idents = [self._with_bytes(one) for one in idents]
+            idents = [self._with_bytes(ident) for ident in idents]
         if texts is None:
             texts = item_texts(raw, self._operation, len(found))
         elif len(texts) != len(found):

@@ -273,7 +273,7 @@ class _SourceWriter:
         if fields["fields"].keys() != members.keys():
             raise _HasRules
         self._functions.append("")  # its place
-        stored = [one for one in members.values() if isinstance(one, StoredField)]
+        stored = [member for member in members.values() if isinstance(member, StoredField)]
         body = [
             f"if type(model) is not {self._named(node['cls'])}: refuse()",
             "values = model.__dict__",

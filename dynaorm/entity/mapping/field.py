@@ -195,7 +195,7 @@ def with_computed(
 
     ``secret``: the secret fields of the class.
     """
-    wanted = [computed[one] for one in names if one in computed]
+    wanted = [computed[name] for name in names if name in computed]
     return {**values, **{one.name: one.computed(values, is_hidden=bool(secret)) for one in wanted}}
 
 

@@ -192,8 +192,8 @@ class EntityMapping:
             versions = frozenset(versioning.fields or self.entity.model_fields)
         each = (key, *indexes.values(), *guards.values(), *totals.values(), versions, expiry)
         whens = [index.when for index in self.indexes.values()]
-        whens += [one.when for one in self.constraints.values()]
-        whens += [one.when for one in self.aggregates.values()]
+        whens += [constraint.when for constraint in self.constraints.values()]
+        whens += [aggregate.when for aggregate in self.aggregates.values()]
         conditions = _NO_NAMES.union(*(when.fields for when in whens if when is not None))
         return DerivedFields(
             computed_key,
@@ -321,7 +321,7 @@ class EntityMapping:
     @cached_property
     def known_attributes(self) -> frozenset[str]:
         """The attributes whose meaning it knows, besides those that every item of its table has."""
-        fields = (name for one in self.fields.values() for name in one.attributes)
+        fields = (name for field in self.fields.values() for name in field.attributes)
         return frozenset((*fields, *self.made_up, *(BOOKKEEPING if self.versioning is not None else ())))
 
     @property

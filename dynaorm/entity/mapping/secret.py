@@ -69,8 +69,8 @@ def _has_hidden(kind: type) -> bool:
     if issubclass(kind, BaseModel):
         return not all(info.repr for info in kind.model_fields.values())
     if is_dataclass(kind):
-        defaults = (one.default for one in fields(kind))
-        return not all(one.repr for one in fields(kind)) or any(
+        defaults = (field.default for field in fields(kind))
+        return not all(field.repr for field in fields(kind)) or any(
             isinstance(default, FieldInfo) and not default.repr for default in defaults
         )
     return False
@@ -273,12 +273,12 @@ class ClassErrors:
     ) -> Iterator[str]:
         """Every problem of values, one sentence each. ``in_keys``: as above; None for values of no item."""
         secret = self._secret_ones(values)
-        for one in problem.errors(include_url=False):
-            where = ".".join(map(str, one["loc"])) or "the entity"
+        for error in problem.errors(include_url=False):
+            where = ".".join(map(str, error["loc"])) or "the entity"
             place = ""
-            if in_keys is not None and one["loc"]:
-                place = in_keys.place_of(str(one["loc"][0]), is_missing=one["type"] == "missing")
-            yield f"{where}: {unsaid(one['msg'], secret)}{place}"
+            if in_keys is not None and error["loc"]:
+                place = in_keys.place_of(str(error["loc"][0]), is_missing=error["type"] == "missing")
+            yield f"{where}: {unsaid(error['msg'], secret)}{place}"
 
     def misfit(self, name: str, stored: AttributeValue | None, problem: ValueError) -> str:
         """The problem of a stored value that its field cannot have."""

@@ -293,7 +293,7 @@ def _with_kept(
     mapping: EntityMapping, given: Mapping[str, Any], kept: frozenset[str], problem: ValidationError
 ) -> Any:
     """The entity, if only values that were loaded break a rule, and the rule spares these."""
-    wrong = {one["loc"][0] if one["loc"] else None for one in problem.errors(include_url=False)}
+    wrong = {error["loc"][0] if error["loc"] else None for error in problem.errors(include_url=False)}
     # Only a validator that is shown ``info`` can spare what was loaded.
     if not (mapping.rules.takes_info and wrong <= kept):
         raise mapping.errors.refused(problem, given) from mapping.errors.cause_of_refusal(problem)

@@ -77,7 +77,7 @@ def _have_equal(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
 
 
 def _typed(members: Any) -> set[Any]:
-    return {(type(one), one) for one in members}
+    return {(type(member), member) for member in members}
 
 
 # The places inside of the values of fields: the members of models, dicts, lists and sets, and what pydantic says of
