@@ -431,7 +431,7 @@ class CompiledRange:
         is_binary = self._kind == "B"
         if self._kind == "N" or (is_binary and (python not in (str, bytes) or not isinstance(value, python))):
             problem = ValueErrorWithRemedy(
-                f"is not a beginning of a key {self.part.text!r}", "bound it: ge and lt"
+                f"is not the beginning of a key {self.part.text!r}", "bound it: ge and lt"
             )
             raise KeyValueError.of(bound.field, value, problem)
         if isinstance(value, bytes) and is_binary:

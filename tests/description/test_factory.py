@@ -157,7 +157,7 @@ def test_an_unknown_field_is_refused() -> None:
 
 
 def test_a_class_without_a_table_is_refused() -> None:
-    with pytest.raises(UsageError, match="no entity class"):
+    with pytest.raises(UsageError, match="not an entity class"):
         factory(dict)
 
 

@@ -172,7 +172,7 @@ def test_a_block_without_writes_is_not_remembered(store: Store, token: str) -> N
         ({"token": "T", "remember": 3600}, "not a positive duration"),
         ({"token": "T", "remember": True}, "not a positive duration"),
         ({"token": "T", "remember": datetime(2030, 1, 1, tzinfo=UTC)}, "not a positive duration"),
-        ({"token": 5}, "no text"),
+        ({"token": 5}, "not text"),
         ({"token": "x" * 1001, "remember": DAY}, "1001 bytes"),
         ({"token": "", "remember": DAY}, "0 bytes"),
     ],
