@@ -2,7 +2,7 @@
 
 from dynaorm import Table
 from dynaorm.item.value import Item
-from dynaorm.testing.faults import FaultyTransport
+from dynaorm.testing import FaultyTransport
 from dynaorm.transport import Call, Reply, Transport
 from tests.cast.tables import app
 

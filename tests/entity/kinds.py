@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict, Field, NaiveDatetime, SecretBytes, SecretStr, TypeAdapter, create_model
 from typing_extensions import TypedDict
 
-from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+from dynaorm import Ksuid, KsuidMs
 
 Sample: TypeAlias = tuple[Any, Any]
 """A type, and a value of it."""

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Transport
-from dynaorm.testing import tables_of
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock, tables_of
+from dynaorm.transport import Transport
 from tests.faults.store import Store
 from tests.memory import MEMORY
 

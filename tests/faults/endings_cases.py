@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from dynaorm import Entity, F, Key, NumberRevision, Table, Unique
+from dynaorm import Entity, F, Key, NumberRevision, Plan, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import ident_of
 from dynaorm.flow.call import Context, Flow
@@ -12,7 +12,6 @@ from dynaorm.flow.commit import is_applied
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Reads, Save, UnitOfWork
-from dynaorm.plan.plan import Plan
 from tests.faults.worlds import NOW, Case
 
 E = TypeVar("E", bound=Entity)

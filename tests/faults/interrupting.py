@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any, Final
 
 import dynaorm
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.transport import Call, Reply, Transport
 
 LIBRARY: Final = Path(dynaorm.__file__).parent
 

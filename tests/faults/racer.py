@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 from dynaorm import Entity, GlobalIndex, Key, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, UniqueViolation
-from dynaorm.testing import faults
-from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing import Fault, FaultyTransport, faults
 from dynaorm.testing.ministack import transport_to
 from tests.faults.competing import compete, leases, shared
 

@@ -7,9 +7,8 @@ import pytest
 
 from dynaorm import Plan, Retry, Session, Table
 from dynaorm.errors import OutcomeUnknown
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing import FakeClock, Fault, FaultyTransport
+from dynaorm.transport import Call, Reply, Transport
 from tests.raw_tables import RawTables
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from dynaorm import Attribute, Entity, F, Table
-from dynaorm.testing.faults import Fault, lost_answer, lost_request
+from dynaorm.testing import Fault, lost_answer, lost_request
 from tests.faults.entities import ONE_TRY
 from tests.faults.store import Store
 

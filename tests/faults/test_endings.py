@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from dynaorm import Entity, F, Key, Plan, Retry, Session, Table
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import OutcomeUnknown, UsageError
-from dynaorm.flow.call import Reason
-from dynaorm.testing import FakeClock
-from dynaorm.testing.transports import Answer, ScriptedTransport
-from dynaorm.transport import NoAnswer, Refusal
+from dynaorm.testing import FakeClock, ScriptedTransport
+from dynaorm.testing.transports import Answer
+from dynaorm.transport import NoAnswer, Reason, Refusal
 from tests.faults.endings_cases import Stock, User
 
 

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, Retry, Session, Table
-from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import FaultyTransport, lost_answer
+from dynaorm.testing import FakeClock, FaultyTransport, lost_answer
 from dynaorm.testing.ministack import transport_to
 from dynaorm.transport import Transport
 from tests.memory import MEMORY

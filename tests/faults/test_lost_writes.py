@@ -10,7 +10,7 @@ import pytest
 
 from dynaorm import Entity, F, Key, Retry, Session, Table, inspect
 from dynaorm.errors import OutcomeUnknown, Unreachable, UsageError
-from dynaorm.testing.faults import Fault, lost_answer, lost_request
+from dynaorm.testing import Fault, lost_answer, lost_request
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
 from tests.faults.store import Store
 

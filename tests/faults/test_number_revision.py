@@ -11,7 +11,7 @@ from pynamodb.models import Model
 from dynaorm import Aggregate, Entity, F, Key, NumberRevision, Retry, Session, Table, Unique, inspect, tools
 from dynaorm.errors import DecodeError, OutcomeUnknown, StaleEntity, UsageError
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.testing.faults import lost_answer
+from dynaorm.testing import lost_answer
 from dynaorm.testing.ministack import transport_to
 from tests.faults.store import Store
 from tests.raw_tables import REGION

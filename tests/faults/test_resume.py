@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from dynaorm import Entity, F, Key, Retry, Session, Table, inspect
-from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
-from dynaorm.testing.faults import Fault, lost_answer, lost_request
+from dynaorm.testing import Fault, lost_answer, lost_request
+from dynaorm.transport import Call, NoAnswer, Reply, Transport
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 from tests.faults.store import Store
 

@@ -14,8 +14,8 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.call import Call, Reason, Refusal, Reply, Transport
-from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+from dynaorm.testing import Fault, conflict, in_progress, lost_answer, lost_request, throttle
+from dynaorm.transport import Call, Reason, Refusal, Reply, Transport
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
 from tests.faults.store import Store
 

@@ -8,8 +8,8 @@ import pytest
 
 from dynaorm import Session, detached, inspect
 from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
-from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request, throttle
+from dynaorm.testing import Fault, FaultyTransport, lost_answer, lost_request, throttle
+from dynaorm.transport import Call, Reply, Transport
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 from tests.faults.store import Store
 

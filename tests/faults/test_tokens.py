@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dynaorm import Entity, F, Key, Session, Table, Unique, inspect
 from dynaorm.errors import EntityNotFound, TokenReused
-from dynaorm.testing.faults import conflict, in_progress, lost_answer, lost_request, throttle
+from dynaorm.testing import conflict, in_progress, lost_answer, lost_request, throttle
 from tests.faults.store import Store
 
 app = Table("App")

@@ -12,9 +12,10 @@ from copy import copy
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
+from dynaorm import Plan, Retry
 from dynaorm.entity.state import PendingWrite, carried_by, set_state
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.call import TIMED_OUT, Call, Context, Flow, NoAnswer, Pause, Reason, Refusal, Retry
+from dynaorm.flow.call import TIMED_OUT, Context, Flow, Pause
 from dynaorm.flow.write import resume, send, stored
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import holds
@@ -22,8 +23,9 @@ from dynaorm.item.update import apply_changes
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import Committed
 from dynaorm.plan.guards import GUARDS
-from dynaorm.plan.plan import Plan, Planned
-from dynaorm.testing.clock import FakeClock
+from dynaorm.plan.plan import Planned
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, NoAnswer, Reason, Refusal
 
 NOW: Final = 1_700_000_000.0
 WINDOW: Final = 540.0

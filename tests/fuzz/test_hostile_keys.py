@@ -27,10 +27,10 @@ from dynaorm import (
 )
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, InvalidValue
-from dynaorm.flow.call import Call
 from dynaorm.item.size import item_size
 from dynaorm.plan.guards import GUARDS
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call
 
 app = Table("keys-app", indexes=[GlobalIndex("GSI1")])
 bare = Table("keys-bare")

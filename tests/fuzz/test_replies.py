@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Key, Retry, Session, Table, inspect
 from dynaorm.errors import OutcomeUnknown, StoreError
 from dynaorm.item.json_body import Body, decode_body, encode_body
-from dynaorm.testing.clock import FakeClock
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing import FakeClock
+from dynaorm.transport import PynamoTransport
 
 app = Table("replies-app")
 

@@ -29,10 +29,11 @@ from dynaorm import (
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.call import WRITES, Call, Reply
+from dynaorm.flow.call import WRITES
 from dynaorm.flow.table_definition import definition
 from dynaorm.record import record
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Reply
 from dynaorm.transport.answer import reply_of
 
 shelves = Table("replies-shelves", indexes=[GlobalIndex("GSI1"), GlobalIndex("Part", projection="KEYS_ONLY")])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Key, Session, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, EntityNotFound, OwnerUnknown
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
 from tests.fuzz.fixtures import NOON, SOUND, TABLES, Paper, key_names, key_of, spoiled
 from tests.fuzz.shelf import Shelf
 

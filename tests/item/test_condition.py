@@ -7,6 +7,7 @@ import pytest
 from hypothesis import event, given, reject, settings
 from hypothesis import strategies as st
 
+from dynaorm import F
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
 from dynaorm.item.condition import (
@@ -32,7 +33,7 @@ from dynaorm.item.condition import (
     paths_of,
     render,
 )
-from dynaorm.item.field import F, condition_text
+from dynaorm.item.field import condition_text
 from dynaorm.item.path import Path, PathSource, Placeholders, Role
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.embedded.engine import Engine
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import (
     And,
     Attr,
@@ -36,6 +35,7 @@ from dynaorm.item.condition import (
 )
 from dynaorm.item.path import Path, Placeholders
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.transport import Call, Transport
 
 
 def _combined(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:

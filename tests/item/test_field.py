@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynaorm import F
 from dynaorm.item.condition import (
     Attr,
     Compare,
@@ -19,7 +20,7 @@ from dynaorm.item.condition import (
     Missing,
     Or,
 )
-from dynaorm.item.field import F, FieldPath
+from dynaorm.item.field import FieldPath
 
 METHODS = [name for name in vars(FieldPath) if not name.startswith("_")] + ["between", "is_in"]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dynaorm import F
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import Condition, render
-from dynaorm.item.field import F
 from dynaorm.item.path import Path, PathSource, Placeholders, Role
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue

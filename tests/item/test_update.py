@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dynaorm import F
 from dynaorm.errors import UsageError
-from dynaorm.item.field import F
 from dynaorm.item.path import Path, PathSource, Placeholders, Role, overlaps
 from dynaorm.item.update import (
     AddTo,

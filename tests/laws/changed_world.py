@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from dynaorm import F, Key, Retry, Session
 from dynaorm.errors import AlreadyExists, UniqueViolation
-from dynaorm.flow.call import Call, Reply
 from dynaorm.testing import FakeClock
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Reply, Transport
 from tests.laws.changed_classes import Earlier, earlier, make_earlier
 from tests.laws.mixed_classes import (
     GUARDS,

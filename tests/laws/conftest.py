@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.json_body import Body, encode_body
+from dynaorm.transport import Call, Transport
 
 
 class AsItems:

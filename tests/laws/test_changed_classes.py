@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import F, tools
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.tools import Finding
 from dynaorm.transport import Transport
 from tests.laws.changed_classes import KEYS_OF_INDEXES
 from tests.laws.changed_world import NEW, OLD, UNIQUE, ChangedWorld, Killed

@@ -20,12 +20,12 @@ from dynaorm import Entity, Session, tools
 from dynaorm import Table as Declared
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, UniqueViolation
-from dynaorm.flow.call import Call
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
-from dynaorm.transport import Transport
+from dynaorm.tools import Finding
+from dynaorm.transport import Call, Transport
 from tests.iam_requests import Recorder
 from tests.laws.test_writes import plain
 from tests.laws.written_classes import (

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Session, Table, codecs, tools
 from dynaorm.entity.marker import StoredForm
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Transport
+from dynaorm.transport import Transport
 
 TEXTS = (codecs.ISO_SECONDS, codecs.ISO_MILLISECONDS, codecs.PYNAMODB_UTC, codecs.PYTHON_ISO)
 NUMBERS = (codecs.EPOCH_SECONDS, codecs.EPOCH_MILLISECONDS)

@@ -17,13 +17,13 @@ from pydantic import BaseModel, Field
 from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import ConditionFailed, UsageError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import Condition, holds, render
 from dynaorm.item.path import Placeholders, value_at
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue
 from dynaorm.testing.ministack import transport_to
+from dynaorm.transport import Call, Transport
 from tests.laws.defaults import Case, by_python, cases, numbers
 
 Understood: TypeAlias = Callable[[str, str], bool]

@@ -10,10 +10,9 @@ from pydantic import BaseModel, Field, Secret, ValidationInfo, field_validator
 
 from dynaorm import Entity, F, Index, Key, Session, Table, Unique
 from dynaorm.errors import InvalidValue
-from dynaorm.flow.call import Call
 from dynaorm.integrity.run import verify
-from dynaorm.testing.faults import FaultyTransport
-from dynaorm.transport import Transport
+from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Call, Transport
 from tests.laws.dependent_classes import INDEXES, Home
 from tests.laws.ways import block, update, update_loaded, update_once, upsert, upsert_block
 

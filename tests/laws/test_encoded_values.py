@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, F, Key, Session, Table, item_of
 from dynaorm.errors import InvalidValue
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import unstorable
+from dynaorm.transport import Call, Transport
 
 table = Table("encoded-values")
 returned: list[Any] = [{"S": "before"}]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dynaorm import Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.text import printable
 from dynaorm.testing import FakeClock, FaultyTransport
+from dynaorm.transport import Call, Transport
 from tests.laws.chains import chains
 from tests.laws.classes import NOON, declare, rows, schemas
 from tests.laws.test_reads import is_rightly_refused, query_of, store

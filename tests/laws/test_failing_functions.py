@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import AttributeValue
+from dynaorm.transport import Call, Transport
 
 table = Table("failing-functions", indexes=[GlobalIndex("GSI1")])
 FAILURES: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, LocalIndex, Session, Table
-from dynaorm.testing import FakeClock
-from dynaorm.testing.faults import FaultyTransport
+from dynaorm.testing import FakeClock, FaultyTransport
 from dynaorm.transport import Transport
 
 NOON: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)

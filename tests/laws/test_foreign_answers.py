@@ -11,8 +11,8 @@ from pydantic import Field
 
 from dynaorm import AnyValue, Entity, F, Key, Retry, Session, Table, any_of
 from dynaorm.errors import DecodeError, InvalidValue, OutcomeUnknown, Unreachable
-from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing import FakeClock, ScriptedTransport
+from dynaorm.transport import Call, Reply, Transport
 from dynaorm.transport.answer import reply_of
 
 app = Table("foreign-app")

@@ -7,10 +7,10 @@ import pytest
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, tools
 from dynaorm.errors import DecodeError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
+from dynaorm.transport import Call, Transport
 
 
 class Declared(NamedTuple):

@@ -40,8 +40,8 @@ from dynaorm import (
 from dynaorm.description import describe, samples
 from dynaorm.entity.failing import REMEDY
 from dynaorm.errors import BulkError, DecodeError, DynaormError, InvalidValue, UsageError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import factory
+from dynaorm.transport import Call, Transport
 
 QUOTED: Final = "what-the-error-quotes"
 KINDS: Final = (KeyError, TypeError, AttributeError, ZeroDivisionError, OSError, RuntimeError)

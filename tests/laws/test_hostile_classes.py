@@ -34,8 +34,8 @@ from dynaorm import (
 )
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.flow.call import Transport
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 
 T = TypeVar("T")
 wrong: Any = 5

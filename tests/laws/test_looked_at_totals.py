@@ -24,8 +24,7 @@ from pydantic import (
 
 from dynaorm import LOADING, Aggregate, Entity, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import DeclarationError
-from dynaorm.flow.call import Call
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 
 NAME: Final = "looked-at-totals"
 INDEXES: Final = (GlobalIndex("GSI1"),)

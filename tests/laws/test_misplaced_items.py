@@ -12,11 +12,12 @@ from dynaorm import Aggregate, Entity, Session, Table, Unique, entity_of, tools
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError
-from dynaorm.flow.call import Call, Transport
-from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.flow.windows import windows
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.tools import RepairResult
+from dynaorm.transport import Call, Transport
 from tests.fuzz.shelf import Shelf
 from tests.laws.classes import NOON
 

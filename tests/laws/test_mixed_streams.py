@@ -16,9 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynaorm.flow.call import Call
 from dynaorm.streams import Unreadable, changes, handler
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 from tests.laws.mixed_classes import TABLE, Pick, spec_of
 from tests.laws.test_mixes import OPERATIONS, World, read
 from tests.streams.events import in_kinesis, in_kinesis_pipes, in_lambda, in_pipes, written

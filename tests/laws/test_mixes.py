@@ -27,9 +27,8 @@ from dynaorm.errors import (
     StoreError,
     UsageError,
 )
-from dynaorm.flow.call import Call
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
-from dynaorm.transport import NoAnswer, Transport
+from dynaorm.transport import Call, NoAnswer, Transport
 from tests.iam_requests import Recorder
 from tests.laws.mixed_classes import (
     GUARDS,

@@ -28,11 +28,11 @@ from dynaorm import (
     tools,
 )
 from dynaorm.errors import ConditionFailed, DecodeError, DynaormError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 
 NUMBERS: Final = count()
 NOON: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dynaorm import F, Session, any_of, inspect, item_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.path import value_at
 from dynaorm.record import record
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 from tests.laws.chains import METHODS, OPERATORS, Chain, chains, key_texts, pool_name
 from tests.laws.classes import (
     NATIVE_SORT,

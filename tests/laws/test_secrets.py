@@ -20,9 +20,9 @@ from pydantic import BaseModel, Field, SecretStr
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, detached, inspect, tools
 from dynaorm.errors import DynaormError, UsageError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import Condition
 from dynaorm.record import record
+from dynaorm.transport import Call, Transport
 
 PLACES: Final = ("part", "sort", "email", "scope", "plain", "many", "nested", "indexed")
 SECRETS: Final = st.text("QWXYZ", min_size=10, max_size=12)

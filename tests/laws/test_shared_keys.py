@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Unique, tools
 from dynaorm.errors import AlreadyExists, DeclarationError, DecodeError, EntityNotFound, UsageError
-from dynaorm.flow.call import Call, Transport
+from dynaorm.transport import Call, Transport
 
 bare = Table("bare-ids", pk="id", sk=None, type_attribute="kind")
 app = Table("bare-sort-keys")

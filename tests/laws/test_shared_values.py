@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, tools
 from dynaorm.errors import AlreadyExists, UniqueViolation
-from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing import FakeClock
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 from tests.laws.mixed_classes import LATER, NOON, YESTERDAY, Pick, Values
 
 Place: TypeAlias = tuple[int, str, int]

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Session, tools
-from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.table_definition import definition
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 from tests.laws.classes import NOON, YESTERDAY, Declared, Row, declare, rows, schemas
 from tests.laws.test_reads import store
 

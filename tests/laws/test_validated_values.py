@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field
 from dynaorm import Entity, GlobalIndex, Index, Session, Table
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.call import Call
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 
 shelves = Table(
     "validated-values",

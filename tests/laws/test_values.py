@@ -16,10 +16,9 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, create
 
 from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
-from dynaorm.flow.call import Call
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, same
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 from tests.laws.drawn_values import KINDS, MEMBERS, Drawn, at, bare, optional, places, put, set_of
 from tests.laws.ways import block, update, update_loaded, update_once, upsert, upsert_block
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Key, Session, Table, Unique, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, UnexpectedRefusal
-from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.record import record
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 from tests.laws.classes import NOON
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "25"))

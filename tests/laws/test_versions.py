@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 from dynaorm import Entity, F, Key, Session, Table, detached, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.call import Call, Transport
 from dynaorm.record import record
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 from tests.laws.classes import NOON
 
 

@@ -8,7 +8,7 @@ from pydantic import create_model
 
 from dynaorm import Entity, F, Key, Session, Table, inspect
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.transport import Call, Reply, Transport
 
 NAMES = [f"field_{number}" for number in range(600)]
 table = Table("wide")

@@ -25,12 +25,11 @@ from dynaorm.errors import (
     InvalidValue,
     UniqueViolation,
 )
-from dynaorm.flow.call import Call
 from dynaorm.item.condition import Condition
 from dynaorm.item.path import value_at
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 from tests.iam_requests import Recorder
 from tests.laws.written_classes import (
     INDEXES,

@@ -21,9 +21,24 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Aggregate, AnyValue, Attribute, Entity, F, GlobalIndex, Index, NumberRevision, Table
+from dynaorm import (
+    Aggregate,
+    AnyValue,
+    Attribute,
+    Computed,
+    CreatedAt,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    NumberRevision,
+    Stored,
+    Table,
+    Unique,
+    UpdatedAt,
+)
 from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
-from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Stored, Unique, UpdatedAt
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 

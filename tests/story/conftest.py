@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from dynaorm.flow.call import Transport
-from dynaorm.testing.clock import FakeClock
-from dynaorm.transport.direct import DirectTransport
+from dynaorm.testing import FakeClock
+from dynaorm.transport import DirectTransport, Transport
 from tests.conftest import ROOT
 from tests.memory import MEMORY
 from tests.story.engine import Engine

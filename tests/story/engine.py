@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dynaorm import Session, Table
-from dynaorm.flow.call import Call, Refusal, Reply, Transport
-from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import Fault, FaultyTransport
+from dynaorm.testing import FakeClock, Fault, FaultyTransport
+from dynaorm.transport import Call, Refusal, Reply, Transport
 from tests.raw_tables import RawTables
 
 

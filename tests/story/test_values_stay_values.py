@@ -28,8 +28,8 @@ from dynaorm import (
     detached,
 )
 from dynaorm.errors import DynaormError, InvalidCursor
-from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, throttle
+from dynaorm.transport import Call, Transport
 from tests.memory import MEMORY
 
 app = Table("values", indexes=[GlobalIndex("GSI1")])

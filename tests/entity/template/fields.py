@@ -6,9 +6,9 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from dynaorm import Ksuid
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template import KeyTemplate, compile_template
-from dynaorm.entity.text.ksuid import Ksuid
 from tests.entity.scalars import scalars_of
 
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from dynaorm import Ksuid
 from dynaorm.entity.template import KeyValueError
-from dynaorm.entity.text.ksuid import Ksuid
 from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from tests.entity.template.fields import Status, compiled
 

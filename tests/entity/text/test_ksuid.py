@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 
-from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
+from dynaorm import Ksuid, KsuidMs, ksuid_range, new_ksuid
 
 PUBLISHED = "1YnlHOfSSk3DhX4BR6lMAceAo1V"
 BEGIN = datetime(2014, 5, 13, 16, 53, 20, tzinfo=UTC)

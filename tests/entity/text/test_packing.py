@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+from dynaorm import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import SCALARS
 from tests.entity.scalars import scalar
 

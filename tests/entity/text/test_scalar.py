@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import HttpUrl, NaiveDatetime, SecretStr
 
-from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+from dynaorm import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import datetime_text, may_meet
 from tests.entity.scalars import scalar
 
