@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from dynaorm import GlobalIndex, Session, Table
-from dynaorm.flow.call import Call
 from dynaorm.flow.table_definition import definition
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION
 

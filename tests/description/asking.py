@@ -8,9 +8,9 @@ from dynaorm import Key, Session, Table, inspect
 from dynaorm.description import AccessPattern, Entry, answer_of, classify, describe, values_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.call import Call, Transport
 from dynaorm.query.key_range import comparable
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Call, Transport
 
 
 def stored_entries(engine: Transport, table: Table) -> list[Entry]:

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, SecretStr
 
 from dynaorm import Entity, GlobalIndex, Index, Session, Table, Unique
 from dynaorm.description import Entry, call_of, classify, describe, values_of
-from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 from tests.cast.documents import Letter, Page
 from tests.cast.others import Account, Savings
 from tests.cast.people import Guest, User, a_user

@@ -2,8 +2,8 @@
 
 from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
 from dynaorm.description import AccessPattern, describe
-from dynaorm.flow.call import Transport
 from dynaorm.testing import FakeClock, FaultyTransport
+from dynaorm.transport import Transport
 from tests.description.asking import check_questions
 
 board = Table("board", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])

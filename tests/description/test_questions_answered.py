@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique
 from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, factory
+from dynaorm.transport import Call, Transport
 from tests.cast import documents, events, orders, others, people, tables, tickets
 from tests.cast.documents import Page
 from tests.description.asking import check_questions, classes_of

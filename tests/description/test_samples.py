@@ -32,10 +32,9 @@ from dynaorm import (
 from dynaorm.description import samples
 from dynaorm.description.entry import Entry
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, inconsistencies
-from dynaorm.transport import Transport
+from dynaorm.transport import Call, Transport
 from tests.cast import documents, events, orders, others, people, tables, tickets
 from tests.laws import dependent_classes, written_classes
 from tests.laws.classes import Schema, declare, schemas

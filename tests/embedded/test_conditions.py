@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from dynaorm.embedded.engine import Engine
-from dynaorm.flow.call import Call, Refusal, Transport
+from dynaorm.transport import Call, Refusal, Transport
 
 ITEM: Final[Mapping[str, Any]] = {
     "PK": {"S": "1"},

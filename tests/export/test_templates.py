@@ -10,9 +10,9 @@ from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table
 from dynaorm.description import TableDescription, describe
 from dynaorm.errors import UsageError
 from dynaorm.export import cloudformation, stages, terraform
-from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.table_definition import definition
 from dynaorm.iam import iam_policy
+from dynaorm.transport import Call, Transport
 from tests.cast import documents, events, orders, others, people, tables, tickets
 
 MODULES = (documents, events, orders, others, people, tickets)

@@ -18,13 +18,20 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from dynaorm import AsyncSession, Entity, F, GlobalIndex, Index, Key, Retry, Session, Table, Unique, tools
 from dynaorm.errors import DynaormError, Throttled, UsageError
-from dynaorm.flow.call import Call, Transport
 from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport, conflict, lost_answer, throttle
-from dynaorm.transport import AsyncDirectTransport, DirectTransport, Reason, Refusal, Reply
+from dynaorm.transport import (
+    AsyncDirectTransport,
+    Call,
+    DirectTransport,
+    PynamoTransport,
+    Reason,
+    Refusal,
+    Reply,
+    Transport,
+)
 from dynaorm.transport.asynchronous import AsyncDefaultTransport, ThreadedTransport
 from dynaorm.transport.default import DefaultTransport
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.transport.unruly import Unruly, answer, refusal, unruly_server
 
 app = Table("observed", indexes=[GlobalIndex("GSI1")])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Transport
+from dynaorm.transport import Transport
 from tests.integrity.zoo import TABLES, Raw
 from tests.memory import MEMORY
 

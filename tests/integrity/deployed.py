@@ -13,7 +13,7 @@ from typing import Any
 
 from dynaorm import F, Key, Retry, Session
 from dynaorm.errors import AlreadyExists, EntityNotFound, StaleEntity
-from dynaorm.transport.direct import DirectTransport
+from dynaorm.transport import DirectTransport
 from tests.integrity.shop import OldUser, User
 
 VERSIONS: dict[str, type[Any]] = {"old": OldUser, "new": User}

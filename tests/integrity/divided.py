@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from dynaorm import Session
-from dynaorm.flow.call import Call, Reply
-from dynaorm.transport.direct import DirectTransport
+from dynaorm.transport import Call, DirectTransport, Reply
 from tests.integrity.zoo import Raw, clock
 
 

@@ -19,7 +19,7 @@ from dynaorm.flow.integrity.finding import Amount, Claim, FactStore, MemoryFactS
 from dynaorm.flow.integrity.reads import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.integrity.checkpoint import Checkpoint
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
 
 app = Table("ledger", sk=BinaryKey("SK"))
 

@@ -8,9 +8,9 @@ import pytest
 
 from dynaorm import Session, Table, tools
 from dynaorm.errors import TableNotFound, UsageError
-from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.run import verify
 from dynaorm.integrity.tasks import findings_in, finish_tasks, run_tasks, segment_tasks
+from dynaorm.tools import Finding, RepairResult
 from tests.integrity.damages import portions
 from tests.integrity.divided import opener
 from tests.integrity.shop import fill, now

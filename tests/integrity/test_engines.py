@@ -12,7 +12,6 @@ import pytest
 from dynaorm import Table
 from dynaorm.cli.entry import main
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.keyed import (
     Answer,
     FactKind,
@@ -26,6 +25,7 @@ from dynaorm.integrity.keyed import (
 from dynaorm.integrity.run import verify
 from dynaorm.integrity.serialize import as_json
 from dynaorm.integrity.verify_export import open_export, verify_export
+from dynaorm.tools import Finding
 from tests.conftest import ROOT
 from tests.integrity.damages import portions
 from tests.integrity.exports import write_export

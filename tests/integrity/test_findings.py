@@ -9,10 +9,11 @@ import pytest
 from dynaorm import Table, tools
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult, finding_at
+from dynaorm.flow.integrity.finding import FindingKind, Outcome, finding_at
 from dynaorm.flow.integrity.reads import ItemAddress
 from dynaorm.integrity.run import RunOptions, repair, verify
 from dynaorm.integrity.serialize import as_json, finding_in
+from dynaorm.tools import Finding, RepairResult
 from tests.integrity.damages import portions
 from tests.integrity.zoo import TABLES, Damage, Raw, app, key_of
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from dynaorm import tools
-from dynaorm.flow.integrity.finding import Finding, FindingKind
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.integrity.run import findings_of, stored_item
+from dynaorm.tools import Finding
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import portions

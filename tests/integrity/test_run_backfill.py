@@ -12,11 +12,11 @@ from pydantic import SecretStr
 
 from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Table, Unique, inspect, tools
 from dynaorm.errors import OwnerUnknown
-from dynaorm.flow.call import Call, Refusal
-from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.integrity.serialize import as_json
-from dynaorm.transport import Transport
+from dynaorm.tools import RepairResult
+from dynaorm.transport import Call, Refusal, Transport
 from tests.integrity import zoo
 from tests.integrity.shop import (
     Note,

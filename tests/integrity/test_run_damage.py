@@ -7,9 +7,10 @@ import pytest
 
 from dynaorm import Session, tools
 from dynaorm.errors import UnexpectedRefusal
-from dynaorm.flow.call import Call, Refusal, Reply, Transport
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.tools import Finding
+from dynaorm.transport import Call, Refusal, Reply, Transport
 from tests.integrity.damages import DAMAGES, portions
 from tests.integrity.zoo import TABLES, Book, Damage, Found, Raw, app, clock, key_of, member, populate, text
 

@@ -9,10 +9,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Key, Session, tools
-from dynaorm.flow.call import Call, Reply
-from dynaorm.flow.integrity.finding import Outcome, RepairResult
+from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.integrity.run import RunOptions, backfill, repair
-from dynaorm.transport import Transport
+from dynaorm.tools import RepairResult
+from dynaorm.transport import Call, Reply, Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.test_run_writers import NAMES, write

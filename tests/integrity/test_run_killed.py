@@ -12,8 +12,8 @@ import pytest
 
 from dynaorm import Table, tools
 from dynaorm.description import classify
-from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.serialize import as_json, finding_in
+from dynaorm.tools import Finding
 from tests.conftest import ROOT
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.shop import User, fill, now

@@ -6,9 +6,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Table
-from dynaorm.flow.integrity.finding import Finding, FindingKind
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.integrity.judge import judge_items
 from dynaorm.item.value import Item
+from dynaorm.tools import Finding
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together

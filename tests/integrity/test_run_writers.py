@@ -8,9 +8,9 @@ from random import Random
 
 from dynaorm import Key, Retry, Session, tools
 from dynaorm.errors import DynaormError
-from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.integrity.run import RunOptions, repair
+from dynaorm.transport import Call, Reply, Transport
 from dynaorm.transport.clock import SystemClock
 from tests.integrity import shop
 from tests.integrity.damages import DAMAGES, together

@@ -13,11 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from dynaorm import Session, Table, tools
-from dynaorm.flow.call import Call, Reply
-from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.integrity.serialize import as_json, finding_in
-from dynaorm.transport.direct import DirectTransport
+from dynaorm.tools import Finding, RepairResult
+from dynaorm.transport import Call, DirectTransport, Reply
 from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, app, clock, far
 

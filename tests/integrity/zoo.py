@@ -22,11 +22,11 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.windows import windows
 from dynaorm.item.value import Item
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Reply, Transport
 
 app = Table("zoo", indexes=[GlobalIndex("GSI1"), LocalIndex("LSI1")])
 keepers = Table("zoo-guards", pk="Guard", sk=None)

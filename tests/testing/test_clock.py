@@ -3,7 +3,7 @@
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
 
 
 def test_time_stands_still_until_someone_pauses_or_advances() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import TableNotFound
-from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import assert_consistent, assert_consistent_async
+from dynaorm.transport import Call, Transport
 from dynaorm.transport.asynchronous import ThreadedTransport
 from tests.flow.integrity.damaged import Room, User, app
 

@@ -7,10 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.ministack import async_transport_to, transport_to
-from dynaorm.transport import AsyncDirectTransport, AsyncPynamoTransport, DirectTransport, PynamoTransport
+from dynaorm.transport import (
+    AsyncDirectTransport,
+    AsyncPynamoTransport,
+    Call,
+    DirectTransport,
+    PynamoTransport,
+)
 from dynaorm.transport.asynchronous import AsyncDefaultTransport
 from dynaorm.transport.default import DefaultTransport
 

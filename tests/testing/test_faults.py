@@ -7,18 +7,18 @@ import threading
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply
-from dynaorm.testing.faults import (
-    EXIT_STATUS,
+from dynaorm.testing import (
     Fault,
     FaultyTransport,
+    ScriptedTransport,
     conflict,
     in_progress,
     lost_answer,
     lost_request,
     throttle,
 )
-from dynaorm.testing.transports import ScriptedTransport
+from dynaorm.testing.faults import EXIT_STATUS
+from dynaorm.transport import Call, NoAnswer, Reason, Refusal, Reply
 
 PUT = Call("PutItem", {"TableName": "app"})
 GET = Call("GetItem", {"TableName": "app"})

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, NoAnswer
-from dynaorm.testing.ministack import Ministack, find_ministack
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing import Ministack
+from dynaorm.testing.ministack import find_ministack
+from dynaorm.transport import Call, NoAnswer, PynamoTransport
 
 
 @pytest.fixture

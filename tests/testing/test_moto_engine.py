@@ -15,10 +15,10 @@ from botocore.exceptions import ClientError
 from moto.dynamodb.responses import DynamoHandler
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock, strict_moto
 from dynaorm.testing.ministack import transport_to
-from dynaorm.testing.moto_engine import MotoTransport, strict_moto
+from dynaorm.testing.moto_engine import MotoTransport
+from dynaorm.transport import Call, NoAnswer, Refusal, Reply, Transport
 from tests.raw_tables import REGION
 
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.testing.transports import ScriptedTransport
+from dynaorm.testing import ScriptedTransport
+from dynaorm.transport import Call, NoAnswer, Refusal, Reply, Transport
 
 
 def test_answers_come_in_order_and_calls_are_remembered() -> None:

@@ -20,8 +20,8 @@ from dynaorm import (
     UpdatedAt,
 )
 from dynaorm.codecs import EPOCH_MILLISECONDS
-from dynaorm.flow.call import Call, Reply
 from dynaorm.testing import FakeClock, ScriptedTransport, snapshot
+from dynaorm.transport import Call, Reply
 
 app = Table("snapshots", indexes=[GlobalIndex("GSI1")])
 

@@ -7,7 +7,8 @@ import pytest
 
 from dynaorm import Aggregate, Entity, Table
 from dynaorm.errors import UsageError
-from dynaorm.testing.tables import related, tables_of
+from dynaorm.testing import tables_of
+from dynaorm.testing.tables import related
 
 guards, app, tallies = Table("tst-guards"), Table("tst-app"), Table("tst-tallies", sk=None)
 guarded = Table("tst-guarded", guard_table=guards)
