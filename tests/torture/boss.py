@@ -12,8 +12,9 @@ from pathlib import Path
 from random import Random
 
 from dynaorm import Session
+from dynaorm.testing import Ministack
 from dynaorm.testing.faults import EXIT_STATUS
-from dynaorm.testing.ministack import Ministack, find_ministack
+from dynaorm.testing.ministack import find_ministack
 from tests.torture.checker import Violation, check_table
 from tests.torture.entities import TABLES, app
 from tests.torture.history import Run, check_history

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from dynaorm import AsyncSession
-from dynaorm.flow.call import Call, Reply, Transport
+from dynaorm.transport import Call, Reply, Transport
 
 
 class Cancelling:

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import pytest
 
 from dynaorm import Session
-from dynaorm.flow.call import Transport
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport import PynamoTransport, Transport
 from tests.memory import MEMORY
 from tests.raw_tables import PlainClient
 from tests.torture.checker import check_table

@@ -27,11 +27,10 @@ from dynaorm.errors import (
     Throttled,
     Unreachable,
 )
-from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
-from dynaorm.testing import faults
-from dynaorm.testing.faults import Fault, FaultyTransport, Strike
+from dynaorm.testing import Fault, FaultyTransport, faults
+from dynaorm.testing.faults import Strike
+from dynaorm.transport import Call, NoAnswer, PynamoTransport, Reply, Transport
 from dynaorm.transport.clock import SystemClock
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.cancelling import Cancelling, DrivenSession
 from tests.torture.entities import TABLES, WITHOUT_REVISION, claims, kind_of, name_of_key, shown
 from tests.torture.journal import (

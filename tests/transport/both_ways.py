@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from dynaorm.errors import Unreachable, UsageError
-from dynaorm.flow.call import Call, NoAnswer, Refusal
+from dynaorm.transport import Call, NoAnswer, Refusal
 from tests.transport.each_transport import Closable
 from tests.transport.unruly import Request
 

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from dynaorm.flow.call import Call, Reply
-from dynaorm.transport import AsyncDirectTransport, DirectTransport, PynamoTransport
+from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport, PynamoTransport, Reply
 from dynaorm.transport.asynchronous import AsyncDefaultTransport
 from dynaorm.transport.default import DefaultTransport
 

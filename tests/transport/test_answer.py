@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Retry, Session, Table, Unique
 from dynaorm.errors import DynaormError, OutcomeUnknown, Unreachable
-from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply
 from dynaorm.item.json_body import Body
-from dynaorm.testing.clock import FakeClock
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, NoAnswer, Refusal, Reply
 from dynaorm.transport.answer import check_reply, reply_of
 
 

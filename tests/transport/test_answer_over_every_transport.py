@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal
 from dynaorm.item.json_body import Body
+from dynaorm.transport import Call, NoAnswer, Reason, Refusal
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import (
     Behaviour,

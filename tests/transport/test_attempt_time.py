@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from botocore.httpsession import URLLib3Session
 
-from dynaorm.flow.call import Call, NoAnswer
 from dynaorm.record import replace
+from dynaorm.transport import Call, NoAnswer
 from dynaorm.transport.process import in_time
 from tests.transport.both_ways import GET, Wrapped
 from tests.transport.each_transport import Closable, Open

@@ -11,7 +11,7 @@ from botocore.exceptions import (
 )
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import NoAnswer
+from dynaorm.transport import NoAnswer
 from dynaorm.transport.aws_configuration import failure_of
 
 

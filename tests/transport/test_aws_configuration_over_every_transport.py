@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, NoAnswer
-from dynaorm.transport import AsyncDirectTransport, DirectTransport
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport, NoAnswer, PynamoTransport
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import Unruly, hang_up
 

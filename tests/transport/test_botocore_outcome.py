@@ -20,8 +20,8 @@ from botocore.exceptions import (
 )
 from botocore.httpsession import URLLib3Session
 
-from dynaorm.flow.call import NoAnswer, Refusal
 from dynaorm.item.json_body import Body
+from dynaorm.transport import NoAnswer, Refusal
 from dynaorm.transport.pynamodb import (
     CONNECTION_ERRORS,
     judge_answer,

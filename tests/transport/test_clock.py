@@ -2,7 +2,7 @@
 
 import time
 
-from dynaorm.flow.call import Clock
+from dynaorm.transport import Clock
 from dynaorm.transport.clock import SystemClock
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Call, NoAnswer, Refusal
+from dynaorm.transport import Call, NoAnswer, Refusal
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import (
     Behaviour,

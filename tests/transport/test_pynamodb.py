@@ -10,8 +10,7 @@ import pytest
 from botocore.session import Session as BotocoreSession
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call
-from dynaorm.transport import AsyncPynamoTransport, PynamoTransport
+from dynaorm.transport import AsyncPynamoTransport, Call, PynamoTransport
 from dynaorm.transport.settings import endpoint_of
 from tests.transport.each_transport import replies_to_threads
 from tests.transport.unruly import Unruly

@@ -8,8 +8,16 @@ import pytest
 
 from dynaorm import AsyncSession, Entity, Session, Table, tools
 from dynaorm.errors import UsageError
-from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport, NoAnswer, Refusal, Transport
-from dynaorm.transport.pynamodb import PynamoTransport, StreamsTransport
+from dynaorm.transport import (
+    AsyncDirectTransport,
+    Call,
+    DirectTransport,
+    NoAnswer,
+    PynamoTransport,
+    Refusal,
+    Transport,
+)
+from dynaorm.transport.pynamodb import StreamsTransport
 
 app = Table("streamed", stream="NEW_AND_OLD_IMAGES")
 NO_STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/none/stream/2024-01-01T00:00:00.000"

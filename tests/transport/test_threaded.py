@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from dynaorm.flow.call import Call, NoAnswer, Reply
+from dynaorm.transport import Call, NoAnswer, Reply
 from dynaorm.transport.asynchronous import WORKERS, ThreadedTransport
 
 LIST = Call("ListTables", {})

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.call import Call
+from dynaorm.transport import Call
 from dynaorm.transport.default import DefaultTransport
 from tests.transport.both_ways import CALLS, GET, KEY, PUT, EachWay, outcome_of, seen
 from tests.transport.unruly import (

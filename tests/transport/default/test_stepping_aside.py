@@ -27,10 +27,10 @@ from pynamodb import signals
 from pynamodb.connection import base as pynamodb_connection
 
 from dynaorm import AsyncSession, Entity, Session, Table
-from dynaorm.flow.call import Call, NoAnswer
 from dynaorm.record import replace
 from dynaorm.session import Attempt
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, NoAnswer
 from dynaorm.transport.default import DefaultTransport
 from tests.transport.both_ways import GET, KEY, PUT, EachWay, outcome_of, seen
 from tests.transport.each_transport import TRANSPORTS, Closable

@@ -12,9 +12,8 @@ from contextlib import suppress
 import pytest
 
 from dynaorm import AsyncSession
-from dynaorm.flow.call import Call
-from dynaorm.testing.clock import FakeClock
-from dynaorm.transport import AsyncDirectTransport
+from dynaorm.testing import FakeClock
+from dynaorm.transport import AsyncDirectTransport, Call
 from tests.cast.people import User
 from tests.transport.http.pools import LOOPS, NewLoop
 from tests.transport.unruly import Unruly, keeps_time

@@ -6,8 +6,7 @@ import pytest
 from moto import mock_aws
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.call import Call, NoAnswer
-from dynaorm.transport import AsyncDirectTransport, DirectTransport
+from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport, NoAnswer
 from tests.transport.each_transport import TRANSPORTS
 from tests.transport.unruly import Unruly
 

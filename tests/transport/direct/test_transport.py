@@ -7,14 +7,13 @@ from email.utils import formatdate
 
 import pytest
 
-from dynaorm import Session
+from dynaorm import Retry, Session
 from dynaorm.errors import (
     UnexpectedRefusal,
     UsageError,
 )
-from dynaorm.flow.call import Call, Retry
-from dynaorm.testing.clock import FakeClock
-from dynaorm.transport import DirectTransport
+from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, DirectTransport
 from tests.cast.people import User
 from tests.transport.each_transport import replies_to_threads
 from tests.transport.unruly import Unruly, keeps_time, response, sending

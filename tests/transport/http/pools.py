@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import pytest
 
-from dynaorm.flow.call import NoAnswer
+from dynaorm.transport import NoAnswer
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.credentials import FixedCredentials

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from dynaorm.flow.call import NoAnswer
+from dynaorm.transport import NoAnswer
 from dynaorm.transport.http.async_connection import AsyncConnection, AsyncConnectionPool
 from dynaorm.transport.http.http_answer import HttpAnswer
 from tests.transport.http.pools import LOOPS, limits, request, route_of

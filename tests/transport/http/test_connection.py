@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.call import NoAnswer
 from dynaorm.record import replace
+from dynaorm.transport import NoAnswer
 from dynaorm.transport.http import async_connection, connection, http_answer, route
 from dynaorm.transport.http.connection import PIECE, ConnectionPool
 from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, POOLS, OpenPool, Pool, route_of, send, silence

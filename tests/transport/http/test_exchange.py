@@ -7,7 +7,8 @@ from email.utils import formatdate
 
 import pytest
 
-from dynaorm.flow.call import Call, Refusal, is_retryable
+from dynaorm.flow.call import is_retryable
+from dynaorm.transport import Call, Refusal
 from dynaorm.transport.http.credentials import FixedCredentials
 from dynaorm.transport.http.destination import Destination
 from dynaorm.transport.http.exchange import RequestCodec, SignedRequest

@@ -14,8 +14,7 @@ from botocore.credentials import Credentials
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Flow
-from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport, PynamoTransport
 
 pytestmark = pytest.mark.usefixtures("one_loader")
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Retry, Session
 from dynaorm.errors import DynaormError, OutcomeUnknown, UsageError
-from dynaorm.flow.call import Call, NoAnswer, Refusal
+from dynaorm.transport import Call, NoAnswer, Refusal
 from dynaorm.transport.http.credentials import FixedCredentials
 from tests.cast.orders import Stock
 from tests.transport.both_ways import Wrapped
