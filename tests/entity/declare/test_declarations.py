@@ -19,7 +19,7 @@ from unittest import mock
 import pytest
 from pydantic_core import core_schema
 
-from dynaorm import Entity, Session, detached, entity_of
+from dynaorm import Entity, F, Session, detached, entity_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.derive import claims, index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -62,10 +62,28 @@ def refusal(call: Callable[[], object]) -> str:
     return str(caught.value)
 
 
+def filtered(entity: type[Entity], name: str, value: Any) -> str:
+    """Why a scan that compares a field with a value is refused."""
+    scan = Session(transport=ScriptedTransport()).scan(entity)
+    return refusal(lambda: scan.filter(F[name] == value).all())
+
+
 NAMES: Final[dict[str, Any]] = {
     "__name__": __name__,
     "core_schema": core_schema,
-    **{one.__name__: one for one in (catalog_of, guards, keys_in_indexes, mapping_of, refusal)},
+    **{
+        one.__name__: one
+        for one in (
+            catalog_of,
+            filtered,
+            guards,
+            keys_in_indexes,
+            mapping_of,
+            refusal,
+            ScriptedTransport,
+            Session,
+        )
+    },
 }
 exec(IMPORTS, NAMES)
 
