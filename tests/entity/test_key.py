@@ -1,4 +1,4 @@
-"""Key: the class and the fields of a primary key, checked on creation."""
+"""Keys of stored items, and equal keys. What a key refuses is in ``declare/declarations/tables.txt``."""
 
 import pickle
 from copy import copy
@@ -7,7 +7,6 @@ from functools import cache
 from itertools import count
 from typing import Annotated, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
@@ -16,7 +15,6 @@ from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import found_key, identity, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import UnknownField, UsageError
 
 APP = Table("app")
 
@@ -68,44 +66,10 @@ class Event(
     at: datetime
 
 
-def test_a_key_knows_its_class_its_fields_and_the_stored_key() -> None:
-    key = Key(Ticket, project="p#1", number=7)
-    assert key.entity is Ticket
-    assert dict(key.fields) == {"project": "p#1", "number": 7}
-    assert key.primary_key == {"PK": {"S": "PROJECT#p%231"}, "SK": {"S": "TICKET#000007"}}
-    assert repr(key) == "Key(Ticket, project='p#1', number=7)"
-
-
 def test_a_key_pickles() -> None:
     key = Key(Event, digest=b"\x00", at=datetime(2024, 1, 1, tzinfo=UTC))
     twin = pickle.loads(pickle.dumps(key))
     assert (twin, dict(twin.fields), hash(twin)) == (key, dict(key.fields), hash(key))
-
-
-def test_a_field_that_is_not_of_the_primary_key_is_refused() -> None:
-    with pytest.raises(UnknownField) as caught:
-        Key(Ticket, project="p", number=7, titel="x")
-    assert (
-        str(caught.value) == "Ticket has no field 'titel' that can be used here; use one of project, number"
-    )
-    with pytest.raises(UnknownField, match="did you mean 'number'"):
-        Key(Ticket, project="p", nmber=7)
-
-
-def test_a_key_without_all_its_fields_is_refused() -> None:
-    with pytest.raises(UsageError) as caught:
-        Key(Ticket)
-    assert str(caught.value) == (
-        "the primary key of Ticket is made of project, number, and project, number is missing; "
-        "give project, number a value"
-    )
-
-
-def test_an_object_in_place_of_the_class_is_refused_by_name() -> None:
-    with pytest.raises(
-        UsageError, match=r"got an object of Ticket; write Key\(User, \.\.\.\) with the class"
-    ):
-        Key(Ticket(project="p", number=1))  # type: ignore[arg-type]
 
 
 def test_the_key_of_an_item_has_the_fields_of_its_templates() -> None:

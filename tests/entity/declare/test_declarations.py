@@ -31,6 +31,7 @@ from dynaorm.transport import Call, Reply
 IMPORTS: Final = """
 import dataclasses
 import functools
+import pickle
 from datetime import *
 from decimal import *
 from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
