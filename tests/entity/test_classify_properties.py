@@ -139,7 +139,7 @@ def check(planned: Planned) -> None:
         assert classify(mapping.table, key) is expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(classes=_families().filter(bool), data=st.data())
 def test_every_item_that_is_written_is_found_to_be_what_it_is(
     classes: list[Callable[..., Entity]], data: st.DataObject

@@ -83,7 +83,7 @@ def server(ministack_endpoint: str) -> Iterator[Transport]:
 
 
 @given(cases())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_condition_means_what_python_says_of_the_loaded_entity(case: Case) -> None:
     check(case)
 

@@ -53,7 +53,7 @@ def guards_of(mapping: EntityMapping) -> Iterator[tuple[str, Any]]:
         yield from ((name, key) for name, key, _ in found)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(
     first=uniques("first"),
     second=uniques("second"),

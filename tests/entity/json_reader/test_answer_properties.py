@@ -25,7 +25,7 @@ from dynaorm.plan.intent import NOTHING_READ, Save, UnitOfWork
 from tests.entity.kinds import KINDS, Kind
 
 calm = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 STRANGE: Final[list[Any]] = [
