@@ -1,7 +1,7 @@
 from dynaorm.entity.base import Entity as Entity
 from dynaorm.entity.base import detached as detached
 from dynaorm.entity.classify import entity_of as entity_of
-from dynaorm.entity.codec.json import AnyValue as AnyValue
+from dynaorm.entity.codec.container import AnyValue as AnyValue
 from dynaorm.entity.key import Key as Key
 from dynaorm.entity.mapping.declared_parts import Aggregate as Aggregate
 from dynaorm.entity.marker import Attribute as Attribute

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.entity.codec.json import PLAIN
+from dynaorm.entity.codec.container import PLAIN
 from dynaorm.entity.codec.value import content
 from dynaorm.entity.marker import StoredForm
 from dynaorm.entity.text.scalar import (

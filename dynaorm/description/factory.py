@@ -16,7 +16,7 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from dynaorm.argument import check_kind, check_plain_function
-from dynaorm.entity.codec.declared import fields_of
+from dynaorm.entity.codec.of_type import fields_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any, Final
 
-from dynaorm.entity.codec.formed import checked
+from dynaorm.entity.codec.leaf import checked
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template import KeyTemplate, KeyValueError, TemplateError
 from dynaorm.entity.text.scalar import (

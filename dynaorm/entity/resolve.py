@@ -7,10 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
-from dynaorm.entity.codec.depth import encode_at
-from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import NULL, TEXT, Member, optional, scalar_codec
+from dynaorm.entity.codec.value import NULL, TEXT, Member, StoredField, encode_at, optional, scalar_codec
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from dynaorm.entity.codec.field import EMPTY
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import NULL, merge
+from dynaorm.entity.codec.value import EMPTY, NULL
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.derive import is_index_key
 from dynaorm.entity.mapping.field import FieldMapping
@@ -569,7 +568,9 @@ def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ..
     resolved, resolver = stored_changes(mapping, changes), FieldResolver(mapping)
     set_ones = [change.path for change in changes if isinstance(change, SetTo)]
     codecs = {
-        resolver.attribute(path): codec for path in set_ones if (codec := resolver.codec(path)).merge_parts
+        resolver.attribute(path): codec
+        for path in set_ones
+        if not (codec := resolver.codec(path)).tags.isdisjoint(("L", "M"))
     }
     if not codecs:
         return resolved
@@ -583,7 +584,7 @@ def _merged(change: Change, codecs: Mapping[Path, Codec], stored: Item, loaded: 
     one, was = value_at(stored, change.path), value_at(loaded, change.path)
     if not isinstance(change, SetTo) or change.path not in codecs or one is None or was is None:
         return change
-    return replace(change, value=merge(codecs[change.path], one, was, change.value))
+    return replace(change, value=codecs[change.path].merge(one, was, change.value))
 
 
 _NOTHING: Mapping[str, Any] = {}

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -189,15 +188,15 @@ def over_stored(
     if is_renewed:
         if was is None:
             return stored if now is None and _is_absence(field, stored) else now
-        stored = restore(field.codec, stored, was)
+        stored = field.codec.restore(stored, was)
     if same(now, was):
         return stored
-    return now if was is None or now is None else merge(field.codec, stored, was, now)
+    return now if was is None or now is None else field.codec.merge(stored, was, now)
 
 
 def says(field: FieldMapping, stored: AttributeValue, now: AttributeValue) -> bool:
     """Whether a stored value is ``now``, in any spelling. Its maps may lack members, and have others."""
-    return restore(field.codec, stored, now) is stored
+    return field.codec.restore(stored, now) is stored
 
 
 def _is_absence(field: FieldMapping, stored: AttributeValue) -> bool:
@@ -414,7 +413,7 @@ def with_unknown_attributes(mapping: EntityMapping, image: Item, origin: Item) -
     for field in mapping.fields.values():
         stored, now = field.stored_in(origin), image.get(field.attribute)
         if not field.in_key and stored is not None and now is not None:
-            found[field.attribute] = restore(field.codec, stored, now)
+            found[field.attribute] = field.codec.restore(stored, now)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dynaorm.argument import check_count
-from dynaorm.entity.codec.vector import numbers_of
+from dynaorm.entity.codec.special import numbers_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.table import IndexOf, VectorIndex
 from dynaorm.errors import UsageError

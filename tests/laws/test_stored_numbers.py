@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
 from dynaorm import Entity, ExpiresAt, NumberKey, Table
-from dynaorm.entity.codec.expiry import EXPIRY
+from dynaorm.entity.codec.special import EXPIRY
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError

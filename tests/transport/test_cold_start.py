@@ -15,7 +15,6 @@ NEEDLESS_FOR_A_GET = (
     "concurrent.",
     "difflib.",
     "dynaorm.entity.codec.model.",
-    "dynaorm.entity.codec.union.",
     "dynaorm.entity.key.",
     "dynaorm.entity.mapping.field.",
     "dynaorm.entity.mapping.item_encoder.",

@@ -1,77 +1,77 @@
-"""The codecs of lists, tuples, sets and dicts, built from the codecs of their elements.
+"""The codecs of lists, tuples, sets and dicts, built from those of their elements, and of values of any type.
 
 Rule 1. In a changed list, an element that equals a loaded one is that element, wherever it is now. Any other element is
         the loaded one in the same place (the first, or the one after the same element), if that one is gone.
 Rule 2. A dict of sets that cannot be None is stored, and loaded, without its empty sets and their keys.
+Rule 3. Without a declared type, a stored number becomes an int if its text is a whole number, otherwise a float. A
+        float whose text is that of another int (``1e23``) is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from dynaorm.entity.codec.field import EMPTY, StoredField
+from typing_extensions import TypeAliasType
+
 from dynaorm.entity.codec.value import (
+    ANY_DEPTH,
+    EMPTY,
+    NULL,
     TEXT,
+    Around,
     Codec,
     CodecError,
     Member,
-    Merge,
     UnsupportedType,
-    codec_of_parts,
     content,
     encode_text_map,
     encode_texts,
     inside,
-    merge,
     mistyped,
 )
-from dynaorm.entity.text.scalar import STR
+from dynaorm.entity.text.scalar import STR, whole
 from dynaorm.failure import ValueErrorWithRemedy, counted, remedy_of, shown, without_remedy
-from dynaorm.item.value import SET_TAGS, AttributeValue
-from dynaorm.record import replace
+from dynaorm.item.value import SET_TAGS, AttributeValue, number_text, set_of
 
 
-def list_codec(kind: type[list[Any] | tuple[Any, ...]], element: Codec) -> Codec:
+class ListCodec(Codec):
     """``list[X]`` and ``tuple[X, ...]``, as L."""
-    encode_one, decode_one = element.encode, element.decode
-    # The fast path, because most lists contain text.
-    encode_all = encode_texts if element is TEXT else lambda values: [encode_one(one) for one in values]
 
-    def encode(value: Any) -> AttributeValue:
-        if not isinstance(value, kind):
-            raise mistyped(value, kind.__name__)
-        try:
-            return {"L": encode_all(value)}
-        except ValueError:
-            raise _first_misfit(encode_one, enumerate(value)) from None
+    def __init__(self, kind: type[list[Any] | tuple[Any, ...]], element: Codec) -> None:
+        encode_one, decode_one = element.encode, element.decode
+        # The fast path, because most lists contain text.
+        encode_all = encode_texts if element is TEXT else lambda values: [encode_one(one) for one in values]
 
-    def decode(stored: AttributeValue) -> Any:
-        found = content(stored, "L")
-        try:
-            decoded = [decode_one(one) for one in found]
-        except ValueError:
-            raise _first_misfit(decode_one, enumerate(found)) from None
-        return decoded if kind is list else kind(decoded)
+        def encode(value: Any) -> AttributeValue:
+            if not isinstance(value, kind):
+                raise mistyped(value, kind.__name__)
+            try:
+                return {"L": encode_all(value)}
+            except ValueError:
+                raise _first_misfit(encode_one, enumerate(value)) from None
 
-    return codec_of_parts(encode, decode, {"L"}, [element], element=element, merge_parts=merge_list(element))
+        def decode(stored: AttributeValue) -> Any:
+            found = content(stored, "L")
+            try:
+                decoded = [decode_one(one) for one in found]
+            except ValueError:
+                raise _first_misfit(decode_one, enumerate(found)) from None
+            return decoded if kind is list else kind(decoded)
 
+        super().__init__(encode, decode, frozenset({"L"}), element=element, parts=(element,))
 
-def merge_list(element: Codec) -> Merge:
-    """Merges lists, element by element (rule 1)."""
-
-    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        was = loaded["L"]
-        origins = _origins(was, now["L"])
+    def combine(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        """Element by element (rule 1)."""
+        element, was = self.parts[0], loaded["L"]
         return {
             "L": [
-                one if origin is None else merge(element, stored["L"][origin], was[origin], one)
-                for one, origin in zip(now["L"], origins, strict=True)
+                one if origin is None else element.merge(stored["L"][origin], was[origin], one)
+                for one, origin in zip(now["L"], _origins(was, now["L"]), strict=True)
             ]
         }
-
-    return merged
 
 
 def _origins(loaded: Sequence[AttributeValue], now: Sequence[AttributeValue]) -> list[int | None]:
@@ -95,55 +95,40 @@ def _origins(loaded: Sequence[AttributeValue], now: Sequence[AttributeValue]) ->
     return origins
 
 
-def tuple_codec(parts: Sequence[Codec]) -> Codec:
-    """``tuple[X, Y]``, as L."""
-    element = parts[0] if parts and all(part is parts[0] for part in parts) else None
+class TupleCodec(Codec):
+    """``tuple[X, Y]`` and a NamedTuple, as L. Members with a default may be missing at the end of stored lists."""
 
-    def encode(value: Any) -> AttributeValue:
-        if not isinstance(value, tuple):
-            raise mistyped(value, "tuple")
-        return {"L": list(_each([part.encode for part in parts], value))}
+    tags = frozenset({"L"})
 
-    def decode(stored: AttributeValue) -> Any:
-        return tuple(_each([part.decode for part in parts], content(stored, "L")))
+    def __init__(self, kind: type[tuple[Any, ...]], parts: Mapping[str, Codec] | Sequence[Codec]) -> None:
+        self._kind = kind
+        self._least = len(parts) - len(getattr(kind, "_field_defaults", ()))
+        if isinstance(parts, Mapping):
+            self.members = {
+                name: Member(name, index, part) for index, (name, part) in enumerate(parts.items())
+            }
+            self.parts = [*parts.values()]
+        else:
+            self.parts = parts
+            self.element = parts[0] if parts and all(part is parts[0] for part in parts) else None
 
-    return codec_of_parts(encode, decode, {"L"}, parts, element=element, merge_parts=_merge_tuple(parts))
+    def encode(self, value: Any) -> AttributeValue:
+        if not (isinstance(value, tuple) if self._kind is tuple else type(value) is self._kind):
+            raise mistyped(value, self._kind.__name__)
+        return {"L": list(_each([part.encode for part in self.parts], value))}
 
+    def decode(self, stored: AttributeValue) -> Any:
+        found, parts = content(stored, "L"), self.parts
+        if self._least <= len(found) <= len(parts):
+            parts = parts[: len(found)]
+        decoded = _each([part.decode for part in parts], found)
+        return tuple(decoded) if self._kind is tuple else self._kind(*decoded)
 
-def _merge_tuple(parts: Sequence[Codec]) -> Merge:
-    """Merges tuples, whose elements keep their places. Members with a default may be missing at the end."""
-
-    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        sides = zip(parts, stored["L"], loaded["L"], now["L"], strict=False)
-        found = [merge(part, one, was, new) for part, one, was, new in sides]
+    def combine(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        sides = zip(self.parts, stored["L"], loaded["L"], now["L"], strict=False)
+        found = [part.merge(one, was, new) for part, one, was, new in sides]
         missing = len(found)
-        if loaded["L"][missing:] != now["L"][missing:]:
-            found += now["L"][missing:]
-        return {"L": found}
-
-    return merged
-
-
-def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -> Codec:
-    """A NamedTuple, as L. Members added at the end with a default may be missing from stored lists."""
-    encoders = [part.encode for part in parts.values()]
-    decoders = [part.decode for part in parts.values()]
-    defaults: Mapping[str, Any] = getattr(kind, "_field_defaults", {})
-
-    def encode(value: Any) -> AttributeValue:
-        if type(value) is not kind:
-            raise mistyped(value, kind.__name__)
-        return {"L": list(_each(encoders, value))}
-
-    def decode(stored: AttributeValue) -> Any:
-        found = content(stored, "L")
-        least = len(decoders) - len(defaults)
-        used = decoders[: len(found)] if least <= len(found) <= len(decoders) else decoders
-        return kind(*_each(used, found))
-
-    members = {name: Member(name, index, part) for index, (name, part) in enumerate(parts.items())}
-    merged = _merge_tuple(list(parts.values()))
-    return codec_of_parts(encode, decode, {"L"}, parts.values(), members=members, merge_parts=merged)
+        return {"L": found + now["L"][missing:] if loaded["L"][missing:] != now["L"][missing:] else found}
 
 
 def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
@@ -171,79 +156,73 @@ def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
             return kind()
         return kind([decode_one({tag: text}) for text in content(stored, set_tag)])
 
-    return codec_of_parts(encode, decode, {set_tag, "L"}, [element], deeper=0, is_set=True, element=element)
+    tags = frozenset({set_tag, "L"})
+    return Codec(encode, decode, tags, is_set=True, element=element, parts=(element,), deeper=0)
 
 
-def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
+class DictCodec(Codec):
     """``dict[K, X]``, as M. The keys must have one text."""
-    tag = _only_tag(key)
-    if tag is None or tag == "B":
-        raise UnsupportedType(
-            f"the keys of a DynamoDB map are strings, and the values of {key_name} do not have one text each; "
-            f"use dict[str, ...], or a list of pairs"
-        )
-    to_name, from_name = _names(key, tag)
-    encode_one, decode_one = element.encode, element.decode
-    encode_all = encode_text_map if key is TEXT and element is TEXT else _each_member(to_name, encode_one)
 
-    def encode(value: Any) -> AttributeValue:
-        if not isinstance(value, dict):
-            raise mistyped(value, "dict")
-        try:
-            found = encode_all(value)
-        except ValueError:
-            raise _misfit_in_dict(value, to_name, encode_one) from None
-        if len(found) < len(value):
-            raise CodecError("has keys with the same text, which would be stored as one")
-        return {"M": found}
+    def __init__(self, key: Codec, element: Codec, key_name: str) -> None:
+        tag = _only_tag(key)
+        if tag is None or tag == "B":
+            raise UnsupportedType(
+                f"the keys of a DynamoDB map are strings, and the values of {key_name} do not have one text each; "
+                f"use dict[str, ...], or a list of pairs"
+            )
+        to_name, from_name = _names(key, tag)
+        encode_one, decode_one = element.encode, element.decode
+        encode_all = encode_text_map if key is TEXT and element is TEXT else _each_member(to_name, encode_one)
 
-    def decode(stored: AttributeValue) -> Any:
-        found = content(stored, "M")
-        try:
-            return {from_name(name): decode_one(held) for name, held in found.items()}
-        except ValueError:
-            raise _misfit_in_dict(found, from_name, decode_one) from None
+        def encode(value: Any) -> AttributeValue:
+            if not isinstance(value, dict):
+                raise mistyped(value, "dict")
+            try:
+                found = encode_all(value)
+            except ValueError:
+                raise _misfit_in_dict(value, to_name, encode_one) from None
+            if len(found) < len(value):
+                raise CodecError("has keys with the same text, which would be stored as one")
+            return {"M": found}
 
-    name_of = None if key is TEXT else partial(_name_of, to_name, from_name)
-    codec = codec_of_parts(
-        encode, decode, {"M"}, [key, element], element=element, key=name_of, merge_parts=merge_map(element)
-    )
-    return _without_empty_sets(codec, element) if StoredField("", "", element).empty_is_absent else codec
+        def decode(stored: AttributeValue) -> Any:
+            found = content(stored, "M")
+            try:
+                return {from_name(name): decode_one(held) for name, held in found.items()}
+            except ValueError:
+                raise _misfit_in_dict(found, from_name, decode_one) from None
 
+        name_of = None if key is TEXT else partial(_name_of, to_name, from_name)
+        super().__init__(encode, decode, frozenset({"M"}), element=element, parts=(key, element), key=name_of)
 
-def _without_empty_sets(codec: Codec, element: Codec) -> Codec:
-    """The codec of a dict of sets (rule 2). The empty ones that older versions stored stay."""
-    encode, decode, merge_members = codec.encode, codec.decode, merge_map(element)
-
-    def filled(stored: AttributeValue) -> AttributeValue:
-        return {"M": {name: one for name, one in content(stored, "M").items() if one != EMPTY}}
-
-    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        empty = {name: one for name, one in stored["M"].items() if one == EMPTY}
-        return {"M": empty | merge_members(stored, loaded, now)["M"]}
-
-    return replace(
-        codec,
-        encode=lambda value: filled(encode(value)),
-        decode=lambda stored: decode(filled(stored)),
-        merge_parts=merged,
-        exact=False,
-    )
-
-
-def merge_map(element: Codec) -> Merge:
-    """Merges maps whose members are all known."""
-
-    def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        held, was = stored["M"], loaded["M"]
+    def combine(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        """Member by member; all of them are known."""
+        element, held, was = self.parts[1], stored["M"], loaded["M"]
         return {
             "M": {
-                name: merge(element, held[name], was[name], one) if name in held and name in was else one
+                name: element.merge(held[name], was[name], one) if name in held and name in was else one
                 for name, one in now["M"].items()
             }
         }
 
-    return merged
+
+class FilledSetsCodec(Around):
+    """A dict of sets (rule 2). The empty ones that older versions stored stay."""
+
+    def encode(self, value: Any) -> AttributeValue:
+        return _filled(self.inner.encode(value))
+
+    def decode(self, stored: AttributeValue) -> Any:
+        return self.inner.decode(_filled(stored))
+
+    def combine(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        """The sets that are filled, beside the empty ones."""
+        empty = {name: one for name, one in stored["M"].items() if one == EMPTY}
+        return {"M": empty | self.inner.combine(stored, loaded, now)["M"]}
+
+
+def _filled(stored: AttributeValue) -> AttributeValue:
+    return {"M": {name: one for name, one in content(stored, "M").items() if one != EMPTY}}
 
 
 def _each_member(
@@ -320,3 +299,152 @@ def _first_misfit(
         "contains a value that was refused only the first time",
         remedy="make encode= and decode= pure functions",
     )
+
+
+# -- values without a declared type (rule 3) ---------------------------------------------------------------------------
+
+
+def _number(value: Any) -> AttributeValue:
+    text = number_text(value)
+    if _from_number(text) != value:
+        raise CodecError(
+            f"is {shown(value)}, which would be loaded as {_from_number(text)!r}",
+            remedy="declare a type for it, or store text",
+        )
+    return {"N": text}
+
+
+def _from_number(text: str) -> int | float | Decimal:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        exact = Decimal("NaN")
+    if not exact.is_finite():
+        raise CodecError(f"is stored as {shown(text)}, which is not a number")
+    if exact == exact.to_integral_value():
+        return whole(exact)
+    near = float(text)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def _list(value: list[Any]) -> AttributeValue:
+    return {"L": [_part(encode, index, one) for index, one in enumerate(value)]}
+
+
+def _dict(value: dict[Any, Any]) -> AttributeValue:
+    strange = next((name for name in value if not isinstance(name, str)), None)
+    if strange is not None:
+        raise CodecError(f"has the key {shown(strange)}, not a str")
+    return {"M": {STR.to_text(name): _part(encode, name, one) for name, one in value.items()}}
+
+
+def _set(value: set[Any]) -> AttributeValue:
+    if not value:
+        raise CodecError("is an empty set, which DynamoDB does not have", remedy="give None")
+    return set_of(map(encode, value))
+
+
+_ENCODE: Final[Mapping[type, Callable[[Any], AttributeValue]]] = {
+    str: lambda value: {"S": STR.to_text(value)},
+    bool: lambda value: {"BOOL": value},
+    int: _number,
+    float: _number,
+    Decimal: _number,
+    bytes: lambda value: {"B": value},
+    list: _list,
+    dict: _dict,
+    set: _set,
+    type(None): lambda _: NULL,
+}
+
+
+def encode(value: Any) -> AttributeValue:
+    """The attribute value of None, a bool, number, str, bytes, list or set, or a dict with str keys.
+
+    Raises:
+        ValueError: the value is none of these, or a number that would be loaded as another number.
+    """
+    way = _ENCODE.get(type(value)) or next(
+        (found for kind, found in _ENCODE.items() if isinstance(value, kind)), None
+    )
+    if way is None:
+        raise CodecError(f"is {shown(value)}, which is not a value of JSON or DynamoDB")
+    return way(value)
+
+
+_JSON_TAGS: Final = frozenset({"NULL", "BOOL", "N", "S", "L", "M"})
+_ALL_TAGS: Final = _JSON_TAGS | {"B", "SS", "NS", "BS"}
+_DECODE: Final[Mapping[str, Callable[[Any, frozenset[str]], Any]]] = {
+    "NULL": lambda _, __: None,
+    "BOOL": lambda found, _: bool(found),
+    "N": lambda found, _: _from_number(found),
+    "S": lambda found, _: str(found),
+    "B": lambda found, _: bytes(found),
+    "L": lambda found, tags: [_part(decode, index, one, tags) for index, one in enumerate(found)],
+    "M": lambda found, tags: {name: _part(decode, name, one, tags) for name, one in found.items()},
+    "SS": lambda found, _: set(found),
+    "NS": lambda found, _: set(map(_from_number, found)),
+    "BS": lambda found, _: set(map(bytes, found)),
+}
+
+
+def decode(stored: AttributeValue, tags: frozenset[str] = _ALL_TAGS) -> Any:
+    """The Python value of any attribute value. ``tags``: those that it may have. Raises CodecError for others."""
+    for tag, found in stored.items():
+        if tags is _JSON_TAGS and tag not in tags:
+            raise CodecError(
+                f"is stored as {tag}, which JsonValue cannot hold; use AnyValue, or declare its type"
+            )
+        if tag in _DECODE:
+            return _DECODE[tag](found, tags)
+    return content(stored, "one of DynamoDB's types")
+
+
+def _part(convert: Callable[..., Any], step: str | int, *given: Any) -> Any:
+    try:
+        return convert(*given)
+    except ValueError as problem:
+        raise inside(step, problem) from None
+
+
+def _combine(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+    codec = _LIST if "L" in stored else _MAP if "M" in stored else None
+    return now if codec is None else codec.combine(stored, loaded, now)
+
+
+def _of_any_type(tags: frozenset[str]) -> Codec:
+    def decode_any(stored: AttributeValue) -> Any:
+        try:
+            return decode(stored, tags)
+        except RecursionError:
+            raise CodecError("is nested too deeply: DynamoDB has 32 levels") from None
+
+    return Codec(encode, decode_any, tags, nullable=True, levels=ANY_DEPTH, combine=_combine)
+
+
+JSON: Final = _of_any_type(_JSON_TAGS)
+ANY: Final = _of_any_type(_ALL_TAGS)
+PLAIN: Final = Codec(encode, decode, frozenset(), levels=ANY_DEPTH, combine=_combine)
+"""The codec of a model's extra fields without a declared type."""
+_LIST, _MAP = ListCodec(list, PLAIN), DictCodec(TEXT, PLAIN, "str")
+
+AnyValue = TypeAliasType("AnyValue", Any)
+"""The type of an attribute that may hold anything DynamoDB has.
+
+A whole number is loaded as int, another number as float, or as Decimal if it has more digits than a float. A set is
+loaded as set.
+"""
+
+
+def _checked_number(value: Any) -> AttributeValue:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise CodecError(f"is {shown(value)}, not a number")
+    return _number(value)
+
+
+NUMBER: Final = Codec(_checked_number, lambda stored: _from_number(content(stored, "N")), frozenset({"N"}))
+"""The codec of ``int | float``."""

@@ -7,43 +7,257 @@ Rule 3. A type may contain itself. Inside of itself it is a reference, which sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import is_dataclass
+import dataclasses
+import inspect
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, ForwardRef, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Final, ForwardRef, Literal, Required, TypeVar, Union
 
 import pydantic
-from pydantic import BaseModel
-from pydantic.types import Tag
-from typing_extensions import is_typeddict
+from pydantic import BaseModel, Discriminator, InstanceOf, JsonValue, SkipValidation
+from pydantic.fields import FieldInfo
+from pydantic.types import EncodedBytes, EncodedStr, Strict, Tag
+from pydantic_core import PydanticUndefined
+from typing_extensions import ReadOnly, is_typeddict
 
-from dynaorm.entity.codec.choice import literal_codec
-from dynaorm.entity.codec.container import dict_codec, list_codec, named_tuple_codec, set_codec, tuple_codec
-from dynaorm.entity.codec.declared import (
-    FieldOf,
-    Meta,
-    extra_of,
-    fields_of,
-    flat,
-    meta_of,
-    unresolved,
+from dynaorm.entity.codec.container import (
+    ANY,
+    JSON,
+    NUMBER,
+    PLAIN,
+    AnyValue,
+    DictCodec,
+    FilledSetsCodec,
+    ListCodec,
+    TupleCodec,
+    set_codec,
 )
-from dynaorm.entity.codec.depth import limited
-from dynaorm.entity.codec.field import StoredField
-from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
-from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
-from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
-from dynaorm.entity.codec.value import Codec, Reference, UnsupportedType, optional
-from dynaorm.entity.type_tree import CONTAINERS, TypeTree, is_record, type_tree
+from dynaorm.entity.codec.leaf import (
+    SecretCodec,
+    foreign_codec,
+    formed_codec,
+    leaf_codec,
+    literal_codec,
+    of_json,
+)
+from dynaorm.entity.codec.value import Codec, Reference, StoredField, UnsupportedType, limited, optional
+from dynaorm.entity.marker import Attribute, parse_markers
+from dynaorm.entity.type_tree import CONTAINERS, TypeTree, hints_of, is_record, substituted, type_tree
 from dynaorm.late import late
-from dynaorm.record import replace
+from dynaorm.record import record, replace
 
 if TYPE_CHECKING:
-    from dynaorm.entity.codec import model, union
+    from dynaorm.entity.codec import model
 else:
-    late(globals(), model="dynaorm.entity.codec.model", union="dynaorm.entity.codec.union")
+    late(globals(), model="dynaorm.entity.codec.model")
 
 __all__ = ["Codec", "UnsupportedType", "codec_of"]
+
+
+# -- declarations: models, dataclasses, typed dicts and named tuples all become ``FieldOf`` values ---------------------
+
+# To a type checker, Json[X] is X and JsonValue is a union.
+_JSON: Any = pydantic.Json
+_ANY_JSON: Any = JsonValue
+# To a type checker, InstanceOf[X] and SkipValidation[X] are X.
+_UNMADE: Any = (InstanceOf, SkipValidation)
+
+
+@record
+class Meta:
+    """The metadata of a type that affects how it is stored.
+
+    Attributes:
+        discriminator: the field name or function that chooses the member of a union.
+        attribute: the ``Attribute`` marker.
+        strict: whether pydantic accepts only instances.
+        formed: the ``codec=`` of the marker has been applied.
+        unmade: pydantic makes no instances of what is decoded (``InstanceOf``, ``SkipValidation``).
+    """
+
+    discriminator: Any = None
+    attribute: Attribute | None = None
+    strict: bool = False
+    formed: bool = False
+    unmade: bool = False
+
+    def beside(self, outer: Meta) -> Meta:
+        """The metadata of an ``Annotated`` inside another one; the inner one takes precedence."""
+        return Meta(
+            self.discriminator or outer.discriminator,
+            self.attribute or outer.attribute,
+            self.strict or outer.strict,
+            self.formed or outer.formed,
+            self.unmade or outer.unmade,
+        )
+
+
+def meta_of(metadata: Sequence[object]) -> Meta:
+    """The metadata that affects storing. Raises UnsupportedType for what decodes the value on each validation."""
+    found = Meta()
+    for one in metadata:
+        _refuse_decoding(one)
+        if isinstance(one, FieldInfo):
+            found = found.beside(Meta(one.discriminator)).beside(meta_of(one.metadata))
+        elif isinstance(one, Discriminator):
+            found = found.beside(Meta(one))
+        elif isinstance(one, Attribute):
+            found = found.beside(Meta(attribute=one))
+        elif isinstance(one, Strict):
+            found = found.beside(Meta(strict=one.strict))
+        elif isinstance(one, _UNMADE):
+            found = found.beside(Meta(unmade=True))
+    return found
+
+
+def _refuse_decoding(one: object) -> None:
+    if one is _JSON or isinstance(one, _JSON):
+        raise UnsupportedType(
+            "Json[...] parses text, and a loaded value is not text any more; declare the type inside of Json[...]"
+        )
+    if isinstance(one, EncodedBytes | EncodedStr):
+        raise UnsupportedType(
+            f"{type(one).__name__} decodes on every validation, so a loaded value would be decoded twice; "
+            f"declare plain bytes or str, and decode the value before validation"
+        )
+
+
+@record(eq=False)
+class FieldOf:
+    """A field as declared: its type, its metadata and its static default (None if there is none, or a factory).
+
+    ``default_depends``: the default is a function of the fields before it.
+    """
+
+    name: str
+    tree: TypeTree
+    meta: Meta = Meta()
+    default: Any = None
+    required: bool = True
+    defaults_to_none: bool = False
+    default_depends: bool = False
+
+
+def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
+    """The fields of a model, dataclass, TypedDict or NamedTuple, in order; ``arguments`` replace its type variables.
+
+    Raises:
+        UnsupportedType: an annotation cannot be resolved, or a stored field could not be passed to the constructor.
+    """
+    if issubclass(kind, BaseModel):
+        yield from _model_fields(kind)
+    elif dataclasses.is_dataclass(kind):
+        yield from _dataclass_fields(kind, arguments)
+    elif is_typeddict(kind):
+        yield from _keys(kind, arguments)
+    else:
+        hints = _hints_of(kind)
+        for name in kind._fields:
+            yield FieldOf(name, type_tree(substituted(hints.get(name, Any), arguments)))
+
+
+def unresolved(name: str, problem: NameError) -> UnsupportedType:
+    """The error for a class or alias with an annotation that cannot be resolved."""
+    return UnsupportedType(
+        f"the annotations of {name} cannot be resolved ({problem}); define {name} and the names in it at the "
+        f"top of a module"
+    )
+
+
+def _hints_of(kind: Any) -> Mapping[str, Any]:
+    try:
+        return hints_of(kind)
+    except NameError as problem:
+        raise unresolved(kind.__name__, problem) from problem
+
+
+def _model_fields(model: type[BaseModel]) -> Iterator[FieldOf]:
+    if not model.__pydantic_complete__:
+        model.model_rebuild(raise_errors=False)
+    for name, info in model.model_fields.items():
+        yield _field(model, name, info, info.annotation)
+
+
+def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
+    mark = parse_markers(name, info)
+    if mark.problems:
+        raise UnsupportedType(f"{owner.__name__}.{mark.problems[0]}")
+    attributes = mark.find(Attribute)
+    return FieldOf(
+        name=name,
+        tree=type_tree(annotation),
+        meta=meta_of((*attributes, info)),
+        default=None if info.default is PydanticUndefined else info.default,
+        required=info.is_required(),
+        defaults_to_none=not info.is_required() and info.default_factory is None and info.default is None,
+        default_depends=bool(info.default_factory_takes_validated_data),
+    )
+
+
+def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
+    for name, info in _field_infos(kind).items():
+        if info.init_var:
+            if info.is_required():
+                raise UnsupportedType(
+                    f"{kind.__name__}.{name} is an InitVar, which is not stored but needed to load; "
+                    f"give it a default"
+                )
+        elif info.init is not False:
+            yield _field(kind, name, info, substituted(info.annotation, arguments))
+    for one in dataclasses.fields(kind):
+        if not one.init and one.compare:
+            raise UnsupportedType(
+                f"{kind.__name__}.{one.name} has init=False, so a stored value could not be passed to the class; "
+                f"write compare=False if it follows from the other fields, or drop init=False"
+            )
+
+
+def _field_infos(kind: Any) -> Mapping[str, FieldInfo]:
+    if pydantic.dataclasses.is_pydantic_dataclass(kind):
+        pydantic.dataclasses.rebuild_dataclass(kind, raise_errors=False)
+        found: Mapping[str, FieldInfo] = kind.__pydantic_fields__
+        return found
+    hints = _hints_of(kind)
+    infos = {
+        name: FieldInfo.from_annotated_attribute(hint.type, getattr(kind, name, ...))
+        for name, hint in hints.items()
+        if isinstance(hint, dataclasses.InitVar)
+    }
+    for info in infos.values():
+        info.init_var = True
+    for one in dataclasses.fields(kind):
+        default = one.default if isinstance(one.default, FieldInfo) else one
+        infos[one.name] = FieldInfo.from_annotated_attribute(hints[one.name], default)
+    return infos
+
+
+def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
+    for name, hint in _hints_of(kind).items():
+        tree = type_tree(substituted(hint, arguments))
+        # With `from __future__ import annotations`, __required_keys__ ignores these.
+        told = [one is Required for one in tree.qualifiers if one is not ReadOnly]
+        required = told[-1] if told else name in kind.__required_keys__
+        yield FieldOf(name, tree, meta_of(tree.metadata), required=required)
+
+
+def extra_of(kind: type) -> TypeTree:
+    """The type of a model's extra fields (``__pydantic_extra__: dict[str, int]``), or Any."""
+    for base in kind.__mro__:
+        if base is not BaseModel and "__pydantic_extra__" in inspect.get_annotations(base):
+            return type_tree(_hints_of(base)["__pydantic_extra__"]).parts[1]
+    return type_tree(Any)
+
+
+def flat(tree: TypeTree) -> Iterator[TypeTree]:
+    """The members of a union, with unions among them flattened, but not discriminated ones."""
+    for one in tree.parts:
+        if one.origin is Union and _ANY_JSON not in one.aliases and meta_of(one.metadata) == Meta():
+            yield from flat(one)
+        else:
+            yield one
+
+
+# -- the walk of a type ------------------------------------------------------------------------------------------------
 
 _NOTHING: Final = Meta()
 _OWN: Final = "or Attribute(encode=..., decode=...)"
@@ -85,12 +299,12 @@ class _Resolution:
     def __init__(self) -> None:
         self._finished: dict[Any, Codec] = {}
         self._open: dict[Any, list[Reference]] = {}
-        self._later: list[Callable[[], None]] = []
+        self._unions: list[model.UnionCodec | model.DiscriminatedCodec] = []
 
     def finish(self) -> None:
-        """Run the checks that need complete codecs of the types that contain themselves."""
-        for check in self._later:
-            check()
+        """Check what needs complete codecs of the types that contain themselves."""
+        for union in self._unions:
+            union.check()
 
     def of(self, tree: TypeTree, around: Meta = _NOTHING, *, strict: bool) -> Codec:
         """The codec of a type. ``around``: the metadata of what stands around it."""
@@ -104,7 +318,7 @@ class _Resolution:
             inner, form = replace(meta, attribute=None, formed=True), meta.attribute.codec
             return formed_codec(tree, form, lambda: self._with(of_json(tree, form), inner, strict=strict))
         if meta.unmade:
-            return model.instance_codec(
+            return model.InstanceCodec(
                 tree.plain, self._with(tree, replace(meta, unmade=False), strict=strict)
             )
         if not tree.aliases:
@@ -169,20 +383,15 @@ class _Resolution:
         codecs = [(one.name, self.of(one, meta, strict=strict)) for one in others]
         if both:
             codecs.append(("int | float", NUMBER))
-        return codecs[0][1] if len(codecs) == 1 else union.union_codec(codecs, self._later.append)
+        if len(codecs) == 1:
+            return codecs[0][1]
+        self._unions.append(codec := model.UnionCodec(codecs))
+        return codec
 
     def _discriminated(self, members: Sequence[TypeTree], field: str, *, strict: bool) -> Codec:
         codecs = {one.name: self.of(one, strict=strict) for one in members}
-
-        def check() -> None:
-            for name, codec in codecs.items():
-                if field not in (codec.members or ()):
-                    raise UnsupportedType(
-                        f"{name} has no field {field!r}, the discriminator; give it one of a Literal type"
-                    )
-
-        self._later.append(check)
-        return union.discriminated_codec(codecs, field)
+        self._unions.append(codec := model.DiscriminatedCodec(codecs, field))
+        return codec
 
     def _chosen(self, members: Sequence[TypeTree], choose: Callable[[Any], Any], *, strict: bool) -> Codec:
         tagged = {one.tag: member for member in members for one in member.metadata if isinstance(one, Tag)}
@@ -191,7 +400,7 @@ class _Resolution:
                 "a union with a function as discriminator has a member without Tag(...); give it one"
             )
         codecs: dict[Hashable, Codec] = {tag: self.of(one, strict=strict) for tag, one in tagged.items()}
-        return union.chosen_codec(codecs, choose)
+        return model.ChosenCodec(codecs, choose)
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
@@ -205,7 +414,7 @@ class _Resolution:
         if kind in CONTAINERS:
             return self._container(tree, CONTAINERS[kind], strict=strict)
         if issubclass(kind, pydantic.Secret) and tree.parts:
-            return secret_codec(tree.plain, self.of(tree.parts[0], strict=False))
+            return SecretCodec(tree.plain, self.of(tree.parts[0], strict=False))
         if issubclass(kind, BaseModel) and kind.__pydantic_root_model__:
             return self._root(kind)
         if is_record(kind):
@@ -218,16 +427,18 @@ class _Resolution:
     def _container(self, tree: TypeTree, kind: type, *, strict: bool) -> Codec:
         parts = [self.of(one, strict=strict) for one in tree.parts]
         if kind is dict:
-            return dict_codec(parts[0], parts[1], tree.parts[0].name)
+            codec = DictCodec(parts[0], parts[1], tree.parts[0].name)
+            has_no_empty_sets = StoredField("", "", parts[1]).empty_is_absent
+            return FilledSetsCodec(codec, exact=False) if has_no_empty_sets else codec
         if kind is tuple and Ellipsis not in tree.arguments:
-            return tuple_codec(parts)
-        return (list_codec if kind in (list, tuple) else set_codec)(kind, parts[0])
+            return TupleCodec(tuple, parts)
+        return ListCodec(kind, parts[0]) if kind in (list, tuple) else set_codec(kind, parts[0])
 
     def _root(self, kind: type[BaseModel]) -> Codec:
         (root,) = fields_of(kind, {})
         inner_strict = bool(kind.model_config.get("strict"))
         return self._once(
-            kind, frozenset(), lambda: model.root_codec(kind, self._field(kind, root, strict=inner_strict))
+            kind, frozenset(), lambda: model.RootCodec(kind, self._field(kind, root, strict=inner_strict))
         )
 
     def _record(self, tree: TypeTree, kind: Any, meta: Meta, *, strict: bool) -> Codec:
@@ -238,7 +449,7 @@ class _Resolution:
             strict = bool(
                 config.get("strict", strict and not pydantic.dataclasses.is_pydantic_dataclass(kind))
             )
-        by_instance = meta.strict or (strict and is_dataclass(kind))
+        by_instance = meta.strict or (strict and dataclasses.is_dataclass(kind))
         # instance_codec validates leniently, so nothing inside needs to be an instance.
         inner_strict = not by_instance and bool(config.get("strict", strict))
 
@@ -246,9 +457,9 @@ class _Resolution:
             fields = fields_of(kind, tree.variables)
             parts = {one: self._field(kind, one, strict=inner_strict) for one in fields}
             if issubclass(kind, tuple):
-                return named_tuple_codec(kind, {one.name: codec for one, codec in parts.items()})
+                return TupleCodec(kind, {one.name: codec for one, codec in parts.items()})
             codec = _mapped(kind, parts, self._extra(kind, config))
-            return model.instance_codec(tree.plain, codec) if by_instance else codec
+            return model.InstanceCodec(tree.plain, codec) if by_instance else codec
 
         tags = frozenset({"L"}) if issubclass(kind, tuple) else frozenset({"M"})
         return self._once((tree.plain, by_instance, inner_strict), tags, build)
@@ -262,7 +473,7 @@ class _Resolution:
     def _extra(self, kind: type, config: Mapping[str, Any]) -> Codec | None:
         if config.get("extra") != "allow":
             return None
-        if is_dataclass(kind):
+        if dataclasses.is_dataclass(kind):
             raise UnsupportedType(
                 f"{kind.__name__} is a dataclass with extra='allow', which keeps extra values beside its fields; "
                 f"write a model with extra='allow', or drop it"
@@ -290,10 +501,8 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
         )
         for one, codec in parts.items()
     ]
-    model.check_names(kind.__name__, members)
-    if is_typeddict(kind):
-        return model.typed_dict_codec(kind.__name__, members, extra=extra)
-    return model.class_codec(kind, members, extra=extra)
+    made = model.TypedDictCodec if is_typeddict(kind) else model.ModelCodec
+    return made(kind, members, extra=extra)
 
 
 def _not_a_class(tree: TypeTree) -> str:

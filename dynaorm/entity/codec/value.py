@@ -1,25 +1,31 @@
-"""``Codec``, and the codecs of single values: strings, numbers, times, bytes, secrets, addresses.
+"""``Codec``, the codecs of other codecs, and those of DynamoDB's own types.
 
 Rule 1. A value is stored as the text it has in keys. Fields also accept values that keys refuse: times with a time
         zone, and an int for a float or Decimal, because ``5 == 5.0``.
 Rule 2. Messages continue the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
+Rule 3. The value of an attribute is on level 1, and the parts of a list or map are one level below it. DynamoDB stores
+        32 levels: a text inside of 31 lists, not inside of 32. Whether a type can have more levels is known when its
+        class is declared. Only its values are checked.
+
+Source: Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": nested attributes up to 32 levels deep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
 
 from pydantic import SecretBytes
 
 from dynaorm.entity.text.scalar import STR, Scalar, only_written
 from dynaorm.failure import ValueErrorWithRemedy, remedy_of, shown, with_article, without_remedy
 from dynaorm.item.value import AttributeValue, same
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 NULL: Final[AttributeValue] = {"NULL": True}
 
+LEVELS: Final = 32
 ANY_DEPTH: Final = 1_000_000
 """The ``levels`` of a codec whose values can be nested as deeply as they like."""
 
@@ -73,9 +79,8 @@ class Member:
         return False
 
 
-@record(eq=False)
 class Codec:
-    """Converts the values of one type to attribute values and back.
+    """Converts the values of one type to attribute values and back: by two functions, or as a class of its own does.
 
     Attributes:
         encode: value to attribute value; raises ValueError for a value of another type.
@@ -93,66 +98,144 @@ class Codec:
         bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
         form: the form of another library that the value is stored in (``codecs.ISO_SECONDS``); empty for none.
         opaque: DynamoDB cannot compare or search what is stored, because other content may mean the same.
-        exact: decoding gives back the very value that was encoded. False if the value, or a part of it, is stored in
-            another form, or by functions of the application.
-        levels: how deeply its values can be nested: 1 for a scalar, 2 for a list of scalars (see ``depth``).
-        merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
-            parts that could be preserved.
-        is_open: its values have maps that may hold members that no class knows, which ``merge_parts`` preserves.
-        has_spellings: equal values may be stored differently, so conditions are judged in Python.
+        parts: the codecs of what the values contain.
+        deeper: how many levels the parts are below the value; 0 for those it stands for.
     """
 
-    encode: Callable[[Any], AttributeValue] = field(repr=False)
-    decode: Callable[[AttributeValue], Any] = field(repr=False)
-    tags: frozenset[str]
+    encode: Callable[[Any], AttributeValue]
+    decode: Callable[[AttributeValue], Any]
+    tags: frozenset[str] = frozenset()
     nullable: bool = False
     is_set: bool = False
     is_text: bool = False
-    element: Codec | None = field(default=None, repr=False)
-    key: Callable[[Any], str] | None = field(default=None, repr=False)
-    members: Mapping[str, Member] | None = field(default=None, repr=False)
-    from_text: Callable[[str], Any] | None = field(default=None, repr=False)
-    bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
+    element: Codec | None = None
+    key: Callable[[Any], str] | None = None
+    members: Mapping[str, Member] | None = None
+    from_text: Callable[[str], Any] | None = None
+    bound: Callable[[Any], AttributeValue] | None = None
     form: str = ""
     opaque: bool = False
-    exact: bool = True
-    levels: int = 1
-    merge_parts: Merge | None = field(default=None, repr=False)
-    is_open: bool = False
-    has_spellings: bool = False
+    parts: Sequence[Codec] = ()
+    deeper: int = 1
+    _keeps_unknown = False
+
+    def __init__(
+        self,
+        encode: Callable[[Any], AttributeValue],
+        decode: Callable[[AttributeValue], Any],
+        tags: frozenset[str],
+        **more: Any,
+    ) -> None:
+        vars(self).update(encode=encode, decode=decode, tags=tags, **more)
+
+    def _nodes(self) -> Iterator[Codec]:
+        """The codec, and those of all its parts, each once."""
+        waiting, known = [self], {self}
+        while waiting:
+            yield (codec := waiting.pop())
+            waiting += (new := {*codec.parts} - known)
+            known |= new
+
+    @cached_property
+    def levels(self) -> int:
+        """How deeply its values can be nested: 1 for a scalar, 2 for a list of scalars (rule 3)."""
+        vars(self)["levels"] = ANY_DEPTH  # that of the same type inside of it
+        return self.deeper + max([part.levels for part in self.parts], default=1 - self.deeper)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether decoding gives back the very value that was encoded.
+
+        It does not if the value, or a part of it, is stored in another form, or by functions of the application.
+        """
+        return all(vars(one).get("exact", True) for one in self._nodes())
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether its values have maps that may hold members that no class knows, which ``merge`` preserves."""
+        return any(one._keeps_unknown for one in self._nodes())
+
+    @cached_property
+    def has_spellings(self) -> bool:
+        """Whether equal values may be stored differently, so that conditions are judged in Python."""
+        return any(vars(one).get("has_spellings") for one in self._nodes())
+
+    def merge(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        """The value to store for a changed one, so that only what changed is different from the stored value.
+
+        A part that did not change stays as it is stored: its spelling, its absence, and the members of maps that no
+        class knows.
+
+        Args:
+            stored: the value as it is stored.
+            loaded: what the codec encodes for the value that was loaded. It is ``stored`` itself if that is compared
+                with what it loads as (see ``restore``); a part that both decode alike then stays as it is stored.
+            now: what the codec encodes for the value now.
+        """
+        if same(loaded, now):
+            return stored
+        if not stored.keys() == loaded.keys() == now.keys():
+            return now
+        return self.combine(stored, loaded, now)
+
+    def combine(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+        """``merge`` for a changed value of the same type of attribute value: part by part, if it has parts."""
+        try:
+            is_respelled = loaded is stored and bool(self.decode(stored) == self.decode(now))
+        except ValueError:
+            is_respelled = False
+        return stored if is_respelled else now
+
+    def restore(self, stored: AttributeValue, loads: AttributeValue) -> AttributeValue:
+        """The value to store for one that validation changes whenever it is loaded, so that it loads as it is stored.
+
+        It is the stored value itself if that is only spelled differently, or lacks members that have their default.
+        ``loads`` is what the codec encodes for the value that was loaded.
+        """
+        found = self.merge(stored, stored, loads)
+        return stored if same(found, stored) else found
+
+    def decodes(self, stored: AttributeValue) -> bool:
+        """Whether an attribute value is one of a value of the type."""
+        try:
+            self.decode(stored)
+        except ValueError:
+            return False
+        return True
 
 
-def codec_of_parts(
-    encode: Callable[[Any], AttributeValue],
-    decode: Callable[[AttributeValue], Any],
-    tags: Iterable[str],
-    parts: Iterable[Codec],
-    *,
-    deeper: int = 1,
-    is_open: bool = False,
-    **more: Any,
-) -> Codec:
-    """The codec of values that contain others, which are ``deeper`` levels below them; 0 for those they stand for."""
-    parts = [*parts]
-    return Codec(
-        encode,
-        decode,
-        frozenset(tags),
-        levels=deeper + max((part.levels for part in parts), default=1 - deeper),
-        exact=all(part.exact for part in parts),
-        is_open=is_open or any(part.is_open for part in parts),
-        has_spellings=any(part.has_spellings for part in parts),
-        **more,
-    )
+class Around(Codec):
+    """A codec that is as another one, except for what is given, and what its class does differently."""
+
+    inner: Codec
+    deeper = 0
+
+    def __init__(self, inner: Codec, **changes: Any) -> None:
+        vars(self).update(inner=inner, parts=(inner,), **changes)
 
 
-class Reference(Codec):
+class _OfInner:
+    """An attribute of the inner codec, which need not be complete yet. An object's own one precedes it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, codec: Around, kind: object = None) -> Any:
+        found = getattr(codec.inner, self._name)
+        if self._name in ("encode", "decode") and not isinstance(codec, Reference):
+            vars(codec)[self._name] = found
+        return found
+
+
+for _name in (Codec.__annotations__.keys() | {"combine"}) - {"parts", "deeper"}:
+    setattr(Around, _name, _OfInner(_name))
+
+
+class Reference(Around):
     """The codec of a type inside of that type: it stands for the codec, once that is complete.
 
     Until then only its ``tags`` are known. Whoever asks for its functions before gets ones that wait for the codec.
     """
-
-    __slots__ = ("_of",)
 
     def __init__(self, tags: frozenset[str]) -> None:
         def encode(value: Any) -> AttributeValue:
@@ -161,74 +244,202 @@ class Reference(Codec):
         def decode(stored: AttributeValue) -> Any:
             return self.decode(stored)
 
-        def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-            return merge(self, stored, loaded, now)
-
-        self.complete(Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged, is_open=True))
+        super().__init__(Codec(encode, decode, tags))
 
     def complete(self, codec: Codec) -> None:
         """Let it stand for this codec."""
-        object.__setattr__(self, "_of", codec)
-
-    def __getattr__(self, name: str) -> Any:
-        # Python asks this for each field of a codec that is not set.
-        return getattr(self._of, name)
+        self.inner, self.parts = codec, (codec,)
 
 
-def varied(codec: Codec, **changes: Any) -> Codec:
-    """A codec with other values in some fields; of a reference, the rest is known once its codec is complete."""
-    if not isinstance(codec, Reference):
-        return replace(codec, **changes)
-    found = Reference(frozenset())
-    found.complete(codec)
-    for name, value in changes.items():
-        object.__setattr__(found, name, value)
+class _Optional(Around):
+    def encode(self, value: Any) -> AttributeValue:
+        return NULL if value is None else self.inner.encode(value)
+
+    def decode(self, stored: AttributeValue) -> Any:
+        return None if "NULL" in stored else self.inner.decode(stored)
+
+
+def optional(codec: Codec) -> Codec:
+    """``X | None``."""
+    if codec.nullable:
+        return codec
+    if "NULL" in codec.tags:
+        raise UnsupportedType("two kinds of None would both be stored as NULL; drop one of them")
+    return _Optional(codec, tags=codec.tags | {"NULL"}, nullable=True)
+
+
+class StandIn(Around):
+    """A codec of values that stand for others. What those mean to a field does not hold for it."""
+
+    def __init__(self, inner: Codec, **changes: Any) -> None:
+        own = {"nullable": False, "is_set": False, "is_text": False, "opaque": False}
+        super().__init__(inner, **own, form="", from_text=None, bound=None, **changes)
+
+
+# -- the fields of a class, in an item or in the map of a nested value -------------------------------------------------
+#
+# Rule 4. None is absent where it is the default, or the field has no default. Otherwise it is NULL.
+# Rule 5. The empty set is absent, unless absence means None. Then it is ``{"L": []}``.
+# Rule 6. Items of older versions have NULL or ``{"L": []}`` in maps where these rules say absence. They stay until the
+#         field changes.
+
+EMPTY: Final[AttributeValue] = {"L": []}
+
+
+@record
+class StoredField(Member):
+    """A field of a class.
+
+    Attributes:
+        attribute: its name in the item or map.
+        default: the static default; None if there is none, or a factory.
+        required: it has no default and no factory.
+        defaults_to_none: its default is None.
+        can_be_missing: it is a key of a TypedDict that may be missing, which no value stands for.
+        default_depends: its default is a function of the fields before it.
+    """
+
+    attribute: str
+    default: Any = None
+    required: bool = True
+    defaults_to_none: bool = False
+    can_be_missing: bool = False
+    default_depends: bool = False
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """The names that it has in items, the present one first."""
+        return (self.attribute, *self.formerly)
+
+    @cached_property
+    def none_is_absent(self) -> bool:
+        """None is stored as an absent attribute (rule 4)."""
+        return self.defaults_to_none or (self.required and self.codec.nullable)
+
+    @cached_property
+    def empty_is_absent(self) -> bool:
+        """What is empty is stored as an absent attribute: a set (rule 5)."""
+        return self.codec.is_set and not (self.none_is_absent or self.can_be_missing)
+
+    @property
+    def can_be_absent(self) -> bool:
+        """Whether some value is stored as an absent attribute."""
+        return self.none_is_absent or self.empty_is_absent
+
+    @property
+    def empty(self) -> AttributeValue:
+        """The attribute value of an empty set, or of a dict without members."""
+        return {"M": {}} if self.codec.tags == {"M"} else EMPTY
+
+    @property
+    def is_always_stored(self) -> bool:
+        """Whether every item that loads has the attribute."""
+        return self.required and not self.can_be_absent
+
+    @cached_property
+    def absent_value(self) -> AttributeValue | None:
+        """The attribute value that absence stands for, unless that is the default or no fixed value."""
+        return self.empty if self.empty_is_absent else NULL if self.none_is_absent else None
+
+    @cached_property
+    def implied(self) -> AttributeValue | None:
+        """The attribute value that is loaded where there is none; None if pydantic takes the default."""
+        return None if self.defaults_to_none else self.absent_value
+
+    def absent(self) -> AttributeValue | None:
+        value = self.absent_value
+        if value is not None or self.default is None:
+            return value
+        try:
+            return self.codec.encode(self.default)
+        except ValueError:
+            return None
+
+    def encode(self, value: Any) -> AttributeValue | None:
+        """The attribute value; None for an absent one. Raises ValueError if the value is not of the field's type."""
+        if value is None and self.none_is_absent:
+            return None
+        if self.empty_is_absent and value is not None and not value:
+            # For its errors alone: the empty value may be of another type.
+            self.codec.encode(value)
+            return None
+        return self.codec.encode(value)
+
+    def is_absence(self, value: Any) -> bool:
+        try:
+            return self.can_be_absent and not value and self.encode(value) is None
+        except ValueError:
+            return False
+
+    def stored_in(self, item: Mapping[str, AttributeValue]) -> AttributeValue | None:
+        """The attribute value in an item or map, under its present name or a former one."""
+        found = item.get(self.attribute)
+        if found is None and self.formerly:
+            return next((item[name] for name in self.formerly if name in item), None)
+        return found
+
+    def decode_into(self, values: dict[str, Any], stored: Mapping[str, AttributeValue]) -> None:
+        """Add the value to those of a map; nothing if pydantic takes the default. Raises CodecError."""
+        value = self.stored_in(stored) or self.implied
+        if value is not None:
+            try:
+                values[self.name] = self.codec.decode(value)
+            except ValueError as problem:
+                raise inside(self.name, problem) from None
+
+    def merge(
+        self,
+        stored: Mapping[str, AttributeValue],
+        loaded: Mapping[str, AttributeValue],
+        now: Mapping[str, AttributeValue],
+    ) -> AttributeValue | None:
+        """What becomes of it in a map as stored, as loaded and as it is now; None for absence."""
+        one, before, value = self.stored_in(stored), self.stored_in(loaded), now.get(self.attribute)
+        if value is None:
+            is_spelling = before is None or (before is one and same(one, self.absent_value))
+            return one if is_spelling else None
+        if one is None and before is not None:
+            return None if not self.default_depends and same(before, value) else value
+        if one is None:
+            absent = self.absent()
+            # A default factory makes it each time it is loaded.
+            is_made = absent is None and not self.can_be_missing
+            return None if is_made or same(absent, value) else value
+        return value if before is None else self.codec.merge(one, before, value)
+
+
+# -- depth (rule 3) ----------------------------------------------------------------------------------------------------
+
+
+def limited(codec: Codec) -> Codec:
+    """The codec of an attribute: the same, but it refuses a value that DynamoDB does not store in an attribute."""
+    if codec.levels <= LEVELS:
+        return codec
+    return Around(codec, encode=lambda value: encode_at(codec, value, 1), levels=LEVELS)
+
+
+def encode_at(codec: Codec, value: Any, level: int) -> AttributeValue:
+    """The attribute value of a value on this level of an attribute. Raises ValueError."""
+    if level + codec.levels - 1 <= LEVELS:
+        return codec.encode(value)
+    try:
+        found = codec.encode(value)
+    except RecursionError:
+        raise _too_deep() from None
+    row = [found]
+    while row:
+        if level > LEVELS:
+            raise _too_deep()
+        row = [part for one in row for part in (one["M"].values() if "M" in one else one.get("L", ()))]
+        level += 1
     return found
 
 
-Merge: TypeAlias = Callable[[AttributeValue, AttributeValue, AttributeValue], AttributeValue]
-"""Takes a value as stored, as loaded (its value encoded again) and as it is now; returns the value to store."""
-
-
-def merge(
-    codec: Codec, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue
-) -> AttributeValue:
-    """The value to store for a changed one, so that only what changed is different from the stored value.
-
-    A part that did not change stays as it is stored: its spelling, its absence, and the members of maps that no class
-    knows.
-
-    Args:
-        codec: the codec of the value.
-        stored: the value as it is stored.
-        loaded: what the codec encodes for the value that was loaded. It is ``stored`` itself if that is compared with
-            what it loads as (see ``restore``); a part that both decode alike then stays as it is stored.
-        now: what the codec encodes for the value now.
-    """
-    if same(loaded, now):
-        return stored
-    if not stored.keys() == loaded.keys() == now.keys():
-        return now
-    if codec.merge_parts is None:
-        return stored if loaded is stored and _decode_alike(codec, stored, now) else now
-    return codec.merge_parts(stored, loaded, now)
-
-
-def restore(codec: Codec, stored: AttributeValue, loads: AttributeValue) -> AttributeValue:
-    """The value to store for one that validation changes whenever it is loaded, so that it loads as it is stored.
-
-    It is the stored value itself if that is only spelled differently, or lacks members that have their default.
-    ``loads`` is what the codec encodes for the value that was loaded.
-    """
-    found = merge(codec, stored, stored, loads)
-    return stored if same(found, stored) else found
-
-
-def _decode_alike(codec: Codec, one: AttributeValue, other: AttributeValue) -> bool:
-    try:
-        return bool(codec.decode(one) == codec.decode(other))
-    except ValueError:
-        return False
+def _too_deep() -> CodecError:
+    return CodecError(
+        f"is nested too deeply: DynamoDB has {LEVELS} levels, and the attribute itself is the first",
+        remedy="nest it less deeply, or store it as text: Attribute(codec=PYNAMODB_JSON)",
+    )
 
 
 def mistyped(value: object, wanted: str) -> CodecError:
@@ -246,24 +457,10 @@ def content(stored: AttributeValue, tag: str) -> Any:
         raise CodecError(f"is stored as {', '.join(stored)}, not as {tag}") from None
 
 
-def optional(codec: Codec) -> Codec:
-    """``X | None``."""
-    if codec.nullable:
-        return codec
-    if "NULL" in codec.tags:
-        raise UnsupportedType("two kinds of None would both be stored as NULL; drop one of them")
-    encode, decode = codec.encode, codec.decode
-    return varied(
-        codec,
-        encode=lambda value: NULL if value is None else encode(value),
-        decode=lambda stored: None if "NULL" in stored else decode(stored),
-        tags=codec.tags | {"NULL"},
-        nullable=True,
-    )
-
-
-def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> Codec:
-    """The codec of a type whose values have one text."""
+def text_codec(
+    name: str, tag: str, to_text: Callable[[Any], str], from_text: Callable[[str], Any], /, **more: Any
+) -> Codec:
+    """The codec of a type whose values have one text. ``more``: other attributes of it."""
 
     def encode(value: Any) -> AttributeValue:
         return {tag: to_text(value)}
@@ -279,7 +476,7 @@ def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Ca
         except (ValueError, ArithmeticError) as problem:
             raise CodecError(f"is stored as {shown(text)}, which is not {with_article(name)}") from problem
 
-    return Codec(encode, decode, frozenset({tag}), from_text=from_text)
+    return Codec(encode, decode, frozenset({tag}), **{"from_text": from_text, **more})
 
 
 def printed_codec(name: str, kinds: tuple[type, ...], from_text: Callable[[str], Any]) -> Codec:

@@ -11,11 +11,16 @@ from typing import Any, Literal
 
 from pydantic_core import PydanticUndefined
 
-from dynaorm.entity.codec.expiry import EXPIRIES, is_expiry
 from dynaorm.entity.codec.of_type import Codec, UnsupportedType, codec_of
-from dynaorm.entity.codec.type_name import other_type_codec, why_no_type
+from dynaorm.entity.codec.special import (
+    EXPIRIES,
+    is_expiry,
+    other_type_codec,
+    searched_codec,
+    vector_codec,
+    why_no_type,
+)
 from dynaorm.entity.codec.value import optional
-from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.declare.draft import Draft
 from dynaorm.entity.key_part import VERSION

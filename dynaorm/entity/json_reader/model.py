@@ -17,9 +17,8 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import core_schema
 
-from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import NULL, TEXT
+from dynaorm.entity.codec.value import NULL, TEXT, StoredField
 from dynaorm.entity.core_schema import (
     Node,
     by_name,

@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeAlias
 
-from dynaorm.entity.codec.depth import LEVELS
-from dynaorm.entity.codec.field import StoredField
-from dynaorm.entity.codec.value import NULL, Codec
+from dynaorm.entity.codec.value import LEVELS, NULL, Codec, StoredField
 from dynaorm.entity.core_schema import Node, has_own_code, path_to_fields
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.validation_rules import ClassRules, has_rules_of_texts

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from dynaorm.entity.codec.field import StoredField
-from dynaorm.entity.codec.value import optional, text_codec
+from dynaorm.entity.codec.value import StoredField, optional, text_codec
 from dynaorm.entity.core_schema import (
     definitions_of,
     has_own_code,

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dynaorm.entity.classify import NotAnEntity, classify, shown_key
-from dynaorm.entity.codec.value import restore
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Ident, Table
@@ -273,7 +272,7 @@ def _respelled(subject: Subject) -> tuple[Planned, ...]:
         ANY_SPELLING.reset(allowed)
     names = item.keys() & encoded.keys()
     fields = {one.attribute: one for one in mapping.fields.values() if one.attribute in names}
-    image = {**item, **{name: restore(one.codec, item[name], encoded[name]) for name, one in fields.items()}}
+    image = {**item, **{name: one.codec.restore(item[name], encoded[name]) for name, one in fields.items()}}
     try:
         renewal = renewal_of(mapping, image)
         image = with_changes(image, index_changes(mapping, image, wanted_index_keys(renewal)))

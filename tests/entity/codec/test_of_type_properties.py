@@ -10,7 +10,6 @@ from pydantic import ConfigDict, JsonValue, create_model
 
 from dynaorm import AnyValue
 from dynaorm.entity.codec.of_type import codec_of
-from dynaorm.entity.codec.value import merge, restore
 from dynaorm.item.value import same
 from tests.entity.kinds import DECIMALS, FLOATS, KINDS, SAMPLES, TEXTS, Kind, Sample
 
@@ -37,9 +36,9 @@ def test_what_is_saved_is_what_is_loaded(sample: Sample, strict: bool) -> None:
 def test_a_changed_value_is_stored_as_one_that_loads_as_it(kind: Kind, data: st.DataObject) -> None:
     codec, before, now = codec_of(kind[0]), data.draw(kind[1]), data.draw(kind[1])
     stored, changed = codec.encode(before), codec.encode(now)
-    assert merge(codec, stored, codec.encode(before), codec.encode(before)) is stored
-    assert restore(codec, stored, codec.encode(before)) is stored
-    for found in (merge(codec, stored, codec.encode(before), changed), restore(codec, stored, changed)):
+    assert codec.merge(stored, codec.encode(before), codec.encode(before)) is stored
+    assert codec.restore(stored, codec.encode(before)) is stored
+    for found in (codec.merge(stored, codec.encode(before), changed), codec.restore(stored, changed)):
         assert codec.decode(found) == codec.decode(changed)
 
 
