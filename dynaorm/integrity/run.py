@@ -19,19 +19,17 @@ from dynaorm.entity.mapping.declared_parts import When
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
-from dynaorm.failure import counted
 from dynaorm.flow.call import Flow
 from dynaorm.flow.integrity.finding import (
     Fact,
     Finding,
     Outcome,
-    RepairableFinding,
     RepairResult,
     Uncertainty,
 )
 from dynaorm.flow.integrity.judge import judge_address
 from dynaorm.flow.integrity.reads import ItemAddress, RateLimiter, ScannedPage, ScanSegment, read_pages
-from dynaorm.flow.integrity.repair import backfill_run, repair_flows
+from dynaorm.flow.integrity.repair import backfill_run
 from dynaorm.flow.integrity.verify import Verification, describe, recheck, verification
 from dynaorm.flow.read import get_item
 from dynaorm.flow.tables import TableLocation, location_of
@@ -42,6 +40,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
 from dynaorm.session.session import Session
 from dynaorm.tools.line_file import path_of
+from dynaorm.tools.table_tools import repair_results, verification_findings
 
 # A digest of what a class derives from its entities, so that no run continues under other declarations.
 #
@@ -316,32 +315,20 @@ def _verification(session: Session, named: Sequence[Named], options: RunOptions)
 
 def _verified(run: "_ResumableRun") -> Iterator[Finding]:
     yield from (finding_in(line, run.work.scope.known_tables) for line in run.reported())
-    for diagnoses in run.steps():
-        for diagnosis in diagnoses:
-            run.report(diagnosis.finding)
-            yield diagnosis.finding
+    for finding in verification_findings(run.session, run.work, run.save):
+        run.report(finding)
+        yield finding
 
 
 def _mended(run: "_ResumableRun") -> Iterator[RepairResult]:
     yield from (repair_result_in(line, run.work.scope.known_tables) for line in run.reported())
-    left = run.options.at_most
-    for diagnoses in run.steps():
-        allowed, refused = _within(left, diagnoses)
-        for some in repair_flows(allowed, run.work, dry_run=run.options.dry_run):
-            for one in run.result_of(some):
-                if one.is_left:
-                    run.report(one)
-                yield one
-        if refused is not None:
+    dry_run, at_most = run.options.dry_run, run.options.at_most
+    for result in repair_results(run.session, run.name, run.work, run.save, dry_run=dry_run, at_most=at_most):
+        if result.outcome is Outcome.LIMIT_REACHED:
             run.keep_checkpoint()
-            yield RepairResult(
-                refused.finding,
-                Outcome.LIMIT_REACHED,
-                f"this run may make {counted(run.options.at_most or 0, 'repair')}",
-            )
-            return
-        left = None if left is None else left - sum(bool(one.actions) for one in allowed)
-    yield from run.work.rest()
+        elif result.is_left:
+            run.report(result)
+        yield result
 
 
 _WORKS: Final[Mapping[str, Callable[["_ResumableRun"], Iterator[Finding | RepairResult]]]] = {
@@ -349,18 +336,6 @@ _WORKS: Final[Mapping[str, Callable[["_ResumableRun"], Iterator[Finding | Repair
     "repair": _mended,
     "backfill": _mended,
 }
-
-
-def _within(
-    left: int | None, diagnoses: list[RepairableFinding]
-) -> tuple[list[RepairableFinding], RepairableFinding | None]:
-    """The diagnoses up to the last repair that is allowed, and the first one whose repair is not."""
-    if left is None:
-        return diagnoses, None
-    repairs = [index for index, one in enumerate(diagnoses) if one.actions]
-    if len(repairs) <= left:
-        return diagnoses, None
-    return diagnoses[: repairs[left]], diagnoses[repairs[left]]
 
 
 class _ResumableRun(ExitStack):
@@ -379,10 +354,10 @@ class _ResumableRun(ExitStack):
         super().__init__()
         _check(session, options)
         self.options = options
-        self._name = name
+        self.name = name
         self.work = _begun(name, session, named, options, findings=findings, is_part=is_part)
         self.work.scope = replace(self.work.scope, foreign_attributes=frozenset(options.foreign_attributes))
-        self._session = session
+        self.session = session
         path = None if options.dry_run else options.checkpoint
         described = self._described() if path is not None or options.progress is not None else []
         self._total = _item_count(described)
@@ -394,15 +369,10 @@ class _ResumableRun(ExitStack):
         self.work.ledger = self._checkpoint
         self.used: Used | None = None
         self._told = (0.0, 0.0)
+        self._show_progress()
 
     def _described(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.result_of(
-            describe(self.work.scope.tables, self.work.limiter.context)
-        )
-        return found
-
-    def result_of(self, flow: Flow[Any]) -> Any:
-        return self._session._run(self._name, flow)
+        return self.session._run(self.name, describe(self.work.scope.tables, self.work.limiter.context))
 
     def read_elsewhere(self, said: Iterable[Fact | Uncertainty]) -> None:
         """Take over what others have learned who read the items."""
@@ -430,12 +400,8 @@ class _ResumableRun(ExitStack):
         """Remember a finding that still exists, so that a resumed run can report it again."""
         self._checkpoint.report(as_json(found, with_secrets=True))
 
-    def steps(self) -> Iterator[list[RepairableFinding]]:
-        """The diagnoses of each step. Deal with them before you ask for the next step, which saves the position."""
-        self._show_progress()
-        yield from map(self.result_of, self.work.steps(self._save))
-
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Save the position: what was found up to there was dealt with."""
         self._checkpoint.save(self.work)
         self._show_progress()
         self.tell_used()

@@ -534,13 +534,26 @@ async def _repair_results(
     report: Callable[[], object] = bool,
     *,
     dry_run: bool,
+    at_most: int | None = None,
 ) -> AsyncGenerator[RepairResult]:
+    made = 0
     for step in work.steps(report):
-        for flow in repairs.repair_flows(await run(session, tool, step), work, dry_run=dry_run):
+        allowed, refused = repairs.within_limit(await run(session, tool, step), made, at_most)
+        for flow in repairs.repair_flows(allowed, work, dry_run=dry_run):
             for result in await run_write(session, tool, flow):
                 yield result
+        if refused is not None:
+            yield refused
+            return
+        made += sum(bool(one.actions) for one in allowed)
     for result in work.rest():
         yield result
+
+
+verification_findings = iterating(_findings)
+"""What a verification finds. It calls ``report`` when the findings of some pages were dealt with."""
+repair_results = iterating(_repair_results)
+"""What becomes of the findings of a verification, of which at most so many are repaired; otherwise the same."""
 
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:

@@ -24,6 +24,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
+from dynaorm.failure import counted
 from dynaorm.flow.call import Context, Flow, Pause, gather
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import (
@@ -202,6 +203,18 @@ def backfill_run(
     work.judge = complete
     work.scope = replace(work.scope, with_new_targets=True)
     return work
+
+
+def within_limit(
+    diagnoses: list[RepairableFinding], made: int, at_most: int | None
+) -> tuple[list[RepairableFinding], RepairResult | None]:
+    """The diagnoses up to the last repair that is allowed, and the result of the first one whose repair is not."""
+    repairs = [index for index, one in enumerate(diagnoses) if one.actions]
+    if at_most is None or made + len(repairs) <= at_most:
+        return diagnoses, None
+    first = repairs[at_most - made]
+    reason = f"this run may make {counted(at_most, 'repair')}"
+    return diagnoses[:first], RepairResult(diagnoses[first].finding, Outcome.LIMIT_REACHED, reason)
 
 
 def repair_flows(
