@@ -19,7 +19,7 @@ from dynaorm import AnyValue, Attribute, Entity, Table, codecs
 from dynaorm.entity.codec.of_type import Codec, UnsupportedType, codec_of
 from dynaorm.entity.marker import StoredForm
 from dynaorm.errors import DeclarationError
-from dynaorm.item.value import AttributeValue
+from tests.dynamodb_json import AttributeValue
 
 NOON = datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 TIMES = st.datetimes(timezones=st.just(UTC))

@@ -1,10 +1,10 @@
 """What is stored in a table, and what a session sent."""
 
 from dynaorm import Table
-from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport
 from dynaorm.transport import Call, Reply, Transport
 from tests.cast.tables import app
+from tests.dynamodb_json import Item
 
 
 def items(moto: Transport, table: Table | str = app) -> dict[str, Item]:

@@ -10,12 +10,12 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.cli.entry import main
-from dynaorm.item.value import Item
 from dynaorm.testing.ministack import transport_to
 from dynaorm.transport import Call, Transport
 from tests.cast.seen import items
 from tests.cli.desk import bare, desk, fill
 from tests.conftest import ROOT
+from tests.dynamodb_json import Item
 from tests.integrity.conftest import created
 from tests.integrity.zoo import TABLES, Raw
 from tests.raw_tables import REGION, PlainClient

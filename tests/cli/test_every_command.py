@@ -19,10 +19,10 @@ from dynaorm.cli.commands import COMMANDS, Group
 from dynaorm.cli.entry import main
 from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.item.value import Item
 from dynaorm.testing.ministack import transport_to
 from dynaorm.transport import Call, Transport
 from tests.conftest import ROOT
+from tests.dynamodb_json import Item
 from tests.raw_tables import REGION
 
 CAST: Final = [

@@ -32,10 +32,10 @@ from dynaorm import (
 from dynaorm.description import samples
 from dynaorm.description.entry import Entry
 from dynaorm.errors import UsageError
-from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, inconsistencies
 from dynaorm.transport import Call, Transport
 from tests.cast import documents, events, orders, others, people, tables, tickets
+from tests.dynamodb_json import Item
 from tests.laws import dependent_classes, written_classes
 from tests.laws.classes import Schema, declare, schemas
 

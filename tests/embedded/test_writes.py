@@ -7,8 +7,8 @@ import pytest
 from dynaorm import Entity, Key, Session, Table, tools
 from dynaorm.embedded.engine import Engine
 from dynaorm.errors import AlreadyExists
-from dynaorm.item.value import AttributeValue
 from dynaorm.transport import Call, Refusal, Reply, Transport
+from tests.dynamodb_json import AttributeValue
 
 KEY: Final = {"PK": {"S": "1"}}
 ITEM: Final = {**KEY, "words": {"L": []}}

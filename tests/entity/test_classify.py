@@ -10,7 +10,7 @@ from pydantic import Field
 from dynaorm import Entity, ExpiresAt, Table, Unique
 from dynaorm.entity.classify import NotAnEntity, classify, key_beginnings, unknown_item
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.value import Item
+from tests.dynamodb_json import Item
 
 tagged = Table("tagged")
 bare = Table("bare", type_attribute=None, revision_attribute=None)

@@ -13,7 +13,6 @@ from dynaorm.entity.declare.catalog import overlapping_classes
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put
-from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.guards import GuardPurpose
@@ -21,6 +20,7 @@ from dynaorm.plan.intent import NOTHING_READ, Deletion, Intent, Save, UnitOfWork
 from dynaorm.plan.own_item import ItemPurpose
 from dynaorm.plan.plan import Planned
 from dynaorm.plan.versions import VersionPurpose
+from tests.dynamodb_json import Item
 
 NOW = 1_700_000_000.0
 WHAT = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.state import item_texts, items_in
 from dynaorm.item.json_body import decode_item, encode_body
-from dynaorm.item.value import Item
+from tests.dynamodb_json import Item
 
 ITEMS: list[Item] = [{"PK": {"S": "a"}, "b": {"B": b"\xff"}}, {"PK": {"S": "b"}}]
 OPERATIONS = ["Query", "Scan", "BatchGetItem"]

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table, Unique
-from dynaorm.item.value import Item
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 
 REVISIONS: Final[Mapping[str, Any]] = {
     "text": "_rev",

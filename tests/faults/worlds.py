@@ -20,12 +20,12 @@ from dynaorm.flow.write import resume, send, stored
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import holds
 from dynaorm.item.update import apply_changes
-from dynaorm.item.value import Item
 from dynaorm.plan.compiler import Committed
 from dynaorm.plan.guards import GUARDS
 from dynaorm.plan.plan import Planned
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, NoAnswer, Reason, Refusal
+from tests.dynamodb_json import Item
 
 NOW: Final = 1_700_000_000.0
 WINDOW: Final = 540.0

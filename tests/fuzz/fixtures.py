@@ -24,7 +24,7 @@ from dynaorm import (
     Versioned,
 )
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.value import AttributeValue, Item
+from tests.dynamodb_json import AttributeValue, Item
 
 mixed = Table("mixed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
 claims = Table("claims")

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 from dynaorm import Entity, GlobalIndex, Session, Table
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.item.condition import And, Compare, Condition, holds, paths_of
-from dynaorm.item.value import Item
 from dynaorm.query.key_range import comparable
 from dynaorm.record import record
 from dynaorm.transport import Call, Reply
+from tests.dynamodb_json import Item
 from tests.fuzz.expression import condition_in, tokens_of
 
 Request: TypeAlias = Mapping[str, Any]

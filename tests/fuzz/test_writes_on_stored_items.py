@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Session, detached, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, DynaormError, InvalidValue, OutcomeUnknown, UnexpectedRefusal
-from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, key_names, key_of, spoiled
 from tests.fuzz.shelf import Shelf
 

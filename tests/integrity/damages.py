@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from dynaorm import Table
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.item.value import Item
+from tests.dynamodb_json import Item
 from tests.integrity.zoo import (
     Damage,
     Raw,

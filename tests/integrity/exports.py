@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dynaorm.item.json_body import encode_body
-from dynaorm.item.value import Item
+from tests.dynamodb_json import Item
 
 
 def write_export(

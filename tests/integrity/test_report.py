@@ -11,9 +11,9 @@ from dynaorm.failure import MASK, RedactedDict
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, finding_at
 from dynaorm.flow.integrity.reads import ItemAddress
 from dynaorm.integrity.serialize import as_json, finding_in, repair_result_in
-from dynaorm.item.value import Item
 from dynaorm.record import replace
 from dynaorm.tools import RepairResult
+from tests.dynamodb_json import Item
 
 KEY: Item = {"PK": {"S": "email#a"}, "SK": {"B": b"\x00\x01"}}
 AT = ItemAddress(Table("app"), KEY)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from dynaorm import Table
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.integrity.judge import judge_items
-from dynaorm.item.value import Item
 from dynaorm.tools import Finding
 from dynaorm.transport import Transport
+from tests.dynamodb_json import Item
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.zoo import TABLES, TODAY, Raw, app, key_of, text

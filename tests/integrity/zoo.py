@@ -24,9 +24,9 @@ from dynaorm import (
 )
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.windows import windows
-from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Reply, Transport
+from tests.dynamodb_json import Item
 
 app = Table("zoo", indexes=[GlobalIndex("GSI1"), LocalIndex("LSI1")])
 keepers = Table("zoo-guards", pk="Guard", sk=None)

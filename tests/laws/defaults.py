@@ -16,9 +16,9 @@ from dynaorm import Attribute, Entity, F, Table
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.path import Path
-from dynaorm.item.value import AttributeValue
 from dynaorm.plan.values import new_image
 from dynaorm.record import record
+from tests.dynamodb_json import AttributeValue
 
 NOTHING: Final = object()
 """The value of what has none."""

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from dynaorm.errors import DynaormError, InvalidValue, UniqueViolation
-from dynaorm.item.value import Item
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.laws.mixed_classes import GUARDS, TABLE, TOTALS, Classes, Spec, Values
 from tests.laws.mixed_items import Expected, Stored, cut
 

@@ -22,10 +22,10 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, UniqueViolation
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import backfill, repair
-from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from dynaorm.tools import Finding
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.iam_requests import Recorder
 from tests.laws.test_writes import plain
 from tests.laws.written_classes import (

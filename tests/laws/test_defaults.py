@@ -21,9 +21,9 @@ from dynaorm.item.condition import Condition, holds, render
 from dynaorm.item.path import Placeholders, value_at
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
-from dynaorm.item.value import AttributeValue
 from dynaorm.testing.ministack import transport_to
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import AttributeValue
 from tests.laws.defaults import Case, by_python, cases, numbers
 
 Understood: TypeAlias = Callable[[str, str], bool]

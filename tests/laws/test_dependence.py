@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import DynaormError, InvalidValue, UniqueViolation
-from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.laws.dependent_classes import INDEXES, NAME, SPECS, Home, Spec, claim_of, label_of, make
 from tests.laws.test_writes import exact, plain
 from tests.laws.ways import WAYS

@@ -12,8 +12,8 @@ from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, Session, 
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
-from dynaorm.item.value import AttributeValue
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import AttributeValue
 
 app = Table("encoded-keys", indexes=[GlobalIndex("GSI1")], type_attribute=None)
 

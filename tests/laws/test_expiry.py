@@ -24,9 +24,9 @@ from dynaorm.errors import (
     UniqueViolation,
 )
 from dynaorm.item.condition import holds
-from dynaorm.item.value import AttributeValue
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import AttributeValue
 
 FIVE_YEARS: Final = 5 * 365 * 86_400
 NOW: Final = 1_700_000_000

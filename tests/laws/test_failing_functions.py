@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.item.value import AttributeValue
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import AttributeValue
 
 table = Table("failing-functions", indexes=[GlobalIndex("GSI1")])
 FAILURES: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)

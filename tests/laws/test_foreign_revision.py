@@ -9,8 +9,8 @@ from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Tabl
 from dynaorm.errors import DecodeError
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.integrity.run import backfill, repair
-from dynaorm.item.value import Item
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 
 
 class Declared(NamedTuple):

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, tools
 from dynaorm.errors import BulkError, InvalidValue
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.laws.ways import WAYS
 
 app = Table(

@@ -17,9 +17,9 @@ from pydantic import BaseModel, create_model
 from dynaorm import Attribute, Entity, F, Table
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import state_of
-from dynaorm.item.value import AttributeValue
 from dynaorm.plan.edit import edited_image
 from dynaorm.plan.values import apply_field_changes, changes_of
+from tests.dynamodb_json import AttributeValue
 from tests.laws.nested_values import AV, CASES, OLD, A, Address, B, m
 
 Step = str | int

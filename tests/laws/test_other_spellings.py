@@ -30,9 +30,9 @@ from dynaorm import (
 from dynaorm.errors import ConditionFailed, DecodeError, DynaormError
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.item.condition import Condition
-from dynaorm.item.value import AttributeValue
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import AttributeValue
 
 NUMBERS: Final = count()
 NOON: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)

@@ -20,7 +20,7 @@ from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.item.value import AttributeValue
+from tests.dynamodb_json import AttributeValue
 
 
 class Level(Enum):

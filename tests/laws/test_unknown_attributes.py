@@ -20,11 +20,11 @@ from dynaorm import Session, detached, entity_of, inspect, item_of, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.item.json_body import encode_body
-from dynaorm.item.value import AttributeValue, Item
 from dynaorm.streams import changes
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Reply
 from dynaorm.transport.answer import reply_of
+from tests.dynamodb_json import AttributeValue, Item
 from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, Address, Chest, key_of
 from tests.fuzz.shelf import Shelf
 

@@ -17,8 +17,9 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, create
 from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
 from dynaorm.item.update import Change
-from dynaorm.item.value import AttributeValue, same
+from dynaorm.item.value import same
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import AttributeValue
 from tests.laws.drawn_values import KINDS, MEMBERS, Drawn, at, bare, optional, places, put, set_of
 from tests.laws.ways import block, update, update_loaded, update_once, upsert, upsert_block
 

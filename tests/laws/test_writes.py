@@ -27,9 +27,9 @@ from dynaorm.errors import (
 )
 from dynaorm.item.condition import Condition
 from dynaorm.item.path import value_at
-from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.iam_requests import Recorder
 from tests.laws.written_classes import (
     INDEXES,

@@ -40,7 +40,7 @@ from dynaorm import (
 )
 from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
 from dynaorm.item.condition import Condition
-from dynaorm.item.value import Item
+from tests.dynamodb_json import Item
 
 
 class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide the conversion

@@ -12,11 +12,11 @@ from pydantic import Field, SecretStr
 
 from dynaorm import Entity, GlobalIndex, Index, Table, Unique, item_of
 from dynaorm.description import Entry, classify, describe, samples
-from dynaorm.item.value import Item
 from dynaorm.layout.document import to_json
 from dynaorm.layout.markdown import render_markdown, render_mermaid
 from dynaorm.layout.text import render_svg, render_text, width_of
 from dynaorm.layout.view import view_of
+from tests.dynamodb_json import Item
 
 HOSTILE = (
     "</text><script>alert(1)</script>",

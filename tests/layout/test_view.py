@@ -9,10 +9,10 @@ from hypothesis import given
 from dynaorm import CreatedAt, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Session, Table, Unique
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.errors import UsageError
-from dynaorm.item.value import Item
 from dynaorm.layout.text import render_svg, render_text
 from dynaorm.layout.view import ItemRow, TableView, view_of
 from dynaorm.transport import Call, Transport
+from tests.dynamodb_json import Item
 from tests.laws.classes import Schema, declare, schemas
 
 app = Table("views", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection=["title"])])

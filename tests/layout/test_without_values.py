@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dynaorm import Table
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.value import AttributeValue
 from dynaorm.layout import render_html
 from dynaorm.layout.view import view_of
 from dynaorm.layout.without_values import anonymize
@@ -17,6 +16,7 @@ from tests.cast.people import User
 from tests.cast.tables import app, blobs, fleeting, log
 from tests.cast.tickets import Issue
 from tests.cli.desk import Agent, desk
+from tests.dynamodb_json import AttributeValue
 
 CLASSES = (Page, Bag, Stall, User, Issue, Agent)
 """Their modules declare the classes of these tables."""

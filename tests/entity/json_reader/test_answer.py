@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, Loaded, ParsedReply, carried_by, state_of
 from dynaorm.errors import StaleEntity
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.item.value import Item
+from tests.dynamodb_json import Item
 
 APP = Table("app")
 NOW = 1_700_000_000.0

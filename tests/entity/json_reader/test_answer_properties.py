@@ -18,10 +18,10 @@ from dynaorm.entity.state import is_entity, state_of
 from dynaorm.entity.template import KeyValueError
 from dynaorm.errors import DeclarationError, DecodeError, DynaormError, InvalidValue
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import NOTHING_READ, Save, UnitOfWork
+from tests.dynamodb_json import Item
 from tests.entity.kinds import KINDS, Kind
 
 calm = settings(
