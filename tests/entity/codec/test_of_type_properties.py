@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ConfigDict, JsonValue, create_model
+from pydantic import BaseModel, ConfigDict, JsonValue, create_model
 
 from dynaorm import AnyValue
 from dynaorm.entity.codec.of_type import codec_of
@@ -88,3 +88,15 @@ def test_a_strange_attribute_value_is_a_value_error_or_decoded(sample: Sample, s
         codec.decode(codec_of(JsonValue).encode(strange))
     except ValueError as problem:
         assert str(problem)  # noqa: PT017 (to be decoded is right, too)
+
+
+class Labels(BaseModel, extra="allow"):
+    __pydantic_extra__: dict[str, int]  # type: ignore[mutable-override]  # as pydantic documents it
+
+
+def test_an_error_in_an_extra_field_names_the_field() -> None:
+    codec = codec_of(Labels)
+    with pytest.raises(ValueError, match="at seen: is stored as S, not as N"):
+        codec.decode({"M": {"seen": {"S": "often"}}})
+    with pytest.raises(ValueError, match="at seen: is a str, not an int"):
+        codec.encode(Labels.model_construct(seen="often"))
