@@ -1,6 +1,7 @@
 """A read-only DynamoDB with a few items in memory: it answers reads as DynamoDB does, and refuses writes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeAlias
 
@@ -8,7 +9,6 @@ from dynaorm import Entity, GlobalIndex, Session, Table
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.item.condition import And, Compare, Condition, holds, paths_of
 from dynaorm.query.key_range import comparable
-from dynaorm.record import record
 from dynaorm.transport import Call, Reply
 from tests.dynamodb_json import Item
 from tests.fuzz.expression import condition_in, tokens_of
@@ -88,7 +88,7 @@ class Shelf:
         return {"Items": items, "Count": len(items), "ScannedCount": len(read), **last}
 
 
-@record
+@dataclass(frozen=True)
 class _Order:
     """The keys of a table or index, and the attributes that it has; None for all."""
 

@@ -4,6 +4,7 @@ import json
 from binascii import crc32
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -31,7 +32,6 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import WRITES
 from dynaorm.flow.table_definition import definition
-from dynaorm.record import record
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Reply
 from dynaorm.transport.answer import reply_of
@@ -126,7 +126,7 @@ SHARD = {"ShardId": "s", "SequenceNumberRange": {"StartingSequenceNumber": "1"}}
 TABLE = {"TableStatus": "ACTIVE", "LatestStreamArn": "arn", "ItemCount": 1, "TableArn": "a:b:c:d:e:f"}
 
 
-@record
+@dataclass(frozen=True)
 class Spoiling:
     """Answers with spoiled items and damaged members, with their checksum or without.
 

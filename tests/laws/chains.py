@@ -2,11 +2,11 @@
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
-from dynaorm.record import record
 from tests.laws.classes import Declared, Row, levels, values_of
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -18,7 +18,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 METHODS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-@record
+@dataclass(frozen=True)
 class Chain:
     """A read.
 

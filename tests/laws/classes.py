@@ -8,6 +8,7 @@ A new kind of declaration is a new field of ``ClassSpec`` or ``Schema``, drawn i
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Annotated, Any, Final, Literal
@@ -29,7 +30,6 @@ from dynaorm import (
     OneOf,
     Table,
 )
-from dynaorm.record import record, replace
 from tests.laws.conditions import CONDITIONS, SIZES, WHENS, size, size_of
 
 # -- fields ------------------------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
 # -- schemas -----------------------------------------------------------------------------------------------------------
 
 
-@record
+@dataclass(frozen=True)
 class IndexSpec:
     """A class's place in an index: its templates (``|`` separates several), and the name of its condition."""
 
@@ -97,7 +97,7 @@ class IndexSpec:
     when: str | None = None
 
 
-@record
+@dataclass(frozen=True)
 class ClassSpec:
     """One class.
 
@@ -124,7 +124,7 @@ class ClassSpec:
         return dict(self.renamed).get(name, name)
 
 
-@record
+@dataclass(frozen=True)
 class Schema:
     """A table and its classes.
 
@@ -236,7 +236,7 @@ _FIELD: Final = re.compile(r"\{(\w+)((?:!s)?(?::[^{}]+)?\})")
 _numbers_of_tables = count()
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Declared:
     """The classes of a schema."""
 
@@ -318,7 +318,7 @@ def _annotation(name: str, spec: ClassSpec) -> Any:
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-@record
+@dataclass(frozen=True)
 class Row:
     """An entity to store: its class and its values, by the names of the pool.
 

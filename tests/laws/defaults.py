@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -17,7 +17,6 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.path import Path
 from dynaorm.plan.values import new_image
-from dynaorm.record import record
 from tests.dynamodb_json import AttributeValue
 
 NOTHING: Final = object()
@@ -66,7 +65,7 @@ SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 # -- random classes ----------------------------------------------------------------------------------------------------
 
 
-@record
+@dataclass(frozen=True)
 class FieldSpec:
     """A field of a random class: its type, whether it may be None, and what its absence means.
 
@@ -176,7 +175,7 @@ Get: TypeAlias = Callable[[Path], Any]
 Stored: TypeAlias = Callable[[Path], bool]
 
 
-@record
+@dataclass(frozen=True)
 class Asked:
     """A condition for dynaorm, and the same in Python: given the value of a path, and whether it is stored."""
 
@@ -213,7 +212,7 @@ def _length(value: Any) -> Any:
     return NOTHING if value is None or value is NOTHING else len(value)
 
 
-@record
+@dataclass(frozen=True)
 class _Draft:
     """All that a condition may be made of: fields, values of them, and Python's view of both."""
 
@@ -380,7 +379,7 @@ def conditions(specs: tuple[FieldSpec, ...]) -> st.SearchStrategy[Asked]:
 # -- cases -----------------------------------------------------------------------------------------------------------
 
 
-@record
+@dataclass(frozen=True)
 class Case:
     """A class, rows of it, and conditions on them."""
 

@@ -5,7 +5,7 @@ A value is a *tree*: it is given as plain data (dicts in place of models), which
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -16,8 +16,6 @@ from uuid import UUID
 from hypothesis import strategies as st
 from pydantic import AfterValidator, Field, ValidationInfo, create_model
 from typing_extensions import TypedDict
-
-from dynaorm.record import record
 
 Step = str | int
 _typed_dict: Any = TypedDict  # a type checker wants the members to be written down
@@ -37,7 +35,7 @@ def _beside(value: int, info: ValidationInfo) -> int:
     return value
 
 
-@record
+@dataclass(frozen=True)
 class Drawn:
     """A type, and trees for it.
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, F, GlobalIndex, Index, NumberKey, Session, Table, any_of, item_of
 from dynaorm.errors import InvalidCursor
-from dynaorm.record import record
 from dynaorm.testing import FakeClock
 from tests.fuzz.shelf import Shelf
 from tests.laws.chains import METHODS, OPERATORS
@@ -60,7 +60,7 @@ BINARIES: Final = (b"\0", b"a", b"a\0", b"a\xff", b"b", b"\xff\xff")
 POOLS: Final[Mapping[str, Sequence[Any]]] = {"text": TEXTS, "number": NUMBERS, "binary": BINARIES}
 
 
-@record
+@dataclass(frozen=True)
 class Order:
     """An order that entities are read in: the index and the fields of its sort key."""
 
@@ -92,7 +92,7 @@ def drawn_lines(draw: st.DrawFn) -> list[Line]:
     return found
 
 
-@record
+@dataclass(frozen=True)
 class Read:
     """A read at random: the query, and the same in Python."""
 

@@ -3,6 +3,7 @@
 import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,6 @@ from dynaorm import F, Session, any_of, inspect, item_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.path import value_at
-from dynaorm.record import record
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
 from tests.laws.chains import METHODS, OPERATORS, Chain, chains, key_texts, pool_name
@@ -67,7 +67,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {**OPERATORS, "==": operato
 # -- the read by Python ------------------------------------------------------------------------------------------------
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Stored:
     """What is stored: every entity with its item."""
 

@@ -9,6 +9,7 @@ import logging
 import traceback
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Annotated, Any, Final
@@ -21,7 +22,6 @@ from pydantic import BaseModel, Field, SecretStr
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, detached, inspect, tools
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.item.condition import Condition
-from dynaorm.record import record
 from dynaorm.transport import Call, Transport
 
 PLACES: Final = ("part", "sort", "email", "scope", "plain", "many", "nested", "indexed")
@@ -42,7 +42,7 @@ class Unshown(BaseModel):
     tag: str = "t"
 
 
-@record
+@dataclass(frozen=True)
 class Spec:
     """A class: for each place that is secret, whether by its type (``SecretStr``) or by ``Field(repr=False)``."""
 
@@ -123,7 +123,7 @@ def outcome(work: Callable[[], object]) -> object:
 # -- what is done ------------------------------------------------------------------------------------------------------
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A class with a secret, and a session with its table."""
 

@@ -1,6 +1,7 @@
 """The items of a versioned entity, in whatever state another program left them: each has one reading and one mend."""
 
 import os
+from dataclasses import dataclass
 from itertools import count
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ from dynaorm import Entity, Key, Session, Table, Unique, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, UnexpectedRefusal
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.record import record
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
 from tests.laws.classes import NOON
@@ -34,7 +34,7 @@ def declared(padding: int) -> type[Any]:
     return Doc
 
 
-@record
+@dataclass(frozen=True)
 class Family:
     """What is stored of one entity.
 

@@ -3,6 +3,7 @@
 import os
 import types
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -13,7 +14,6 @@ from pydantic import BaseModel
 
 from dynaorm import Entity, F, Key, Session, Table, detached, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.record import record
 from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
 from tests.laws.classes import NOON
@@ -72,7 +72,7 @@ def versioned_classes(draw: st.DrawFn) -> type[Entity]:
     return types.new_class("Letter", (made,), {}, lambda own: own.update(more))
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Written:
     """What became of a document at one time: a version, or None for its deletion."""
 
