@@ -336,5 +336,5 @@ def test_only_tables_are_taken(tables: Any) -> None:
 
 
 def test_an_event_is_checked_before_the_first_change() -> None:
-    with pytest.raises(UsageError, match="no event"):
+    with pytest.raises(UsageError, match="not an event"):
         changes({}, app)
