@@ -253,14 +253,14 @@ class KeyPart:
         attribute: the key attribute's name and type.
         template: the compiled template; of a versioned class, that of its own sort key.
         limit: the largest length of the key, in UTF-8 bytes.
-        made_up: the attribute exists only for this key; False where it is a field's own attribute or a table key.
+        synthetic: the attribute exists only for this key; False where it is a field's own attribute or a table key.
         version: the template that a versioned class puts around it.
     """
 
     attribute: KeyAttribute
     template: KeyTemplate | None
     limit: int
-    made_up: bool = True
+    synthetic: bool = True
     version: VersionTemplate | None = None
 
     @cached_property

@@ -283,7 +283,7 @@ def _advanced(
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     image = apply_field_changes(mapping, item, changes, in_keys)
     wanted = index_keys(mapping, mapping.subject(image, in_keys))
-    return {name: value for name, value in image.items() if name not in mapping.made_up} | wanted
+    return {name: value for name, value in image.items() if name not in mapping.synthetic} | wanted
 
 
 def renewal_actions(renewal: Renewal, reads: Reads, unit: UnitOfWork) -> list[Planned]:

@@ -495,9 +495,9 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
     kept = frozenset(mapping.fields) - names
     try:
         values = _decoded(mapping, before, after, names)
-        spared = frozenset(mapping.rules.spared) - values.keys()
+        untouched = frozenset(mapping.rules.untouched) - values.keys()
         # Decoded values may be dicts in place of dataclasses, which a strict class would refuse.
-        valid = validated(mapping, values, kept=kept, spared=spared, strict=False)
+        valid = validated(mapping, values, kept=kept, untouched=untouched, strict=False)
     except InvalidValue as broken:
         # The stored item may have broken the rule already: then its DecodeError is the error.
         if broken.field not in names:

@@ -255,12 +255,12 @@ def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list
     names: Iterable[str] = mapping.fields
     found = set(before.item)
     if type(change) is ItemUpdate and not before.as_loaded:
-        found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.made_up_keys
+        found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.synthetic_keys
         if is_told or len(mapping.fields) > _MANY:
             names = mapping.derived_fields | mapping.dependence.judged_by(change.changed)
     elif type(change) is ItemInsert and before.from_read and not before.as_loaded:
         names = mapping.derived_fields
-        found |= mapping.made_up_keys
+        found |= mapping.synthetic_keys
     if type(change) is ItemInsert:
         found |= {change.mapping.fields[name].attribute for name in change.changed}
     fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]

@@ -221,14 +221,14 @@ def whole_values(mapping: EntityMapping, entity: Any, now: float, *, is_copy: bo
 
     ``is_copy``: it was made of an item, and has the time of its creation.
     """
-    values, spared = _values_of(mapping, entity), untouched_defaults(mapping, entity)
+    values, untouched = _values_of(mapping, entity), untouched_defaults(mapping, entity)
     if not mapping.kept:
-        return validated(mapping, values, spared=spared)
+        return validated(mapping, values, untouched=untouched)
     times, state = times_of_new(mapping, now), state_of(entity)
     if state is not None or is_copy:
         former = values if state is None else _stored_times(mapping, state)
         times |= {field.name: former.get(field.name) for field in mapping.created}
-    return _validated_at(mapping, values, times, spared=spared)
+    return _validated_at(mapping, values, times, untouched=untouched)
 
 
 def validated_for_overwrite(
@@ -244,7 +244,7 @@ def validated_for_overwrite(
         # A class of another declaration may have stored the time under another name, or more exactly.
         name = field.name if field.name in names else former[0].name
         times[field.name] = as_loaded(field, stored[name])
-    return _validated_at(mapping, vars(entity), times, spared=untouched_defaults(mapping, entity))
+    return _validated_at(mapping, vars(entity), times, untouched=untouched_defaults(mapping, entity))
 
 
 def changed_values(
@@ -265,9 +265,9 @@ def changed_values(
     if not changes:
         return _with_times(unchanged(mapping, current), values, times), changes
     kept = frozenset(mapping.fields.keys() - changes.keys())
-    spared = untouched_defaults(mapping, entity, state.item, kept)
+    untouched = untouched_defaults(mapping, entity, state.item, kept)
     stamped = {**times, **times_of_changed(mapping, now)}
-    valid = _validated_at(mapping, values, stamped, kept=kept, spared=spared)
+    valid = _validated_at(mapping, values, stamped, kept=kept, untouched=untouched)
     is_exact = mapping.rules.is_separate and mapping.is_exact
     if is_exact and not valid.altered and UNSTORABLE not in changes.values():
         return valid, changes
@@ -314,13 +314,13 @@ def _validated_at(
     times: Mapping[str, Any],
     *,
     kept: frozenset[str] = _NO_FIELDS,
-    spared: frozenset[str] = _NO_FIELDS,
+    untouched: frozenset[str] = _NO_FIELDS,
 ) -> Validated:
     """The values of an object as ``validated`` gives them, with these times in place of its own."""
     if not times:
-        return validated(mapping, values, kept=kept, spared=spared)
-    spared -= times.keys()
-    return _with_times(validated(mapping, {**values, **times}, kept=kept, spared=spared), values, times)
+        return validated(mapping, values, kept=kept, untouched=untouched)
+    untouched -= times.keys()
+    return _with_times(validated(mapping, {**values, **times}, kept=kept, untouched=untouched), values, times)
 
 
 def _with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, Any]) -> Validated:
@@ -379,7 +379,7 @@ def apply_field_changes(
         # All indexes that share a key attribute are among them: one that the entity leaves must not take it from the
         # others.
         wanted = index_keys(mapping, mapping.subject(after, in_keys), touched)
-        for attribute in (attribute for index in touched for attribute in index.made_up):
+        for attribute in (attribute for index in touched for attribute in index.synthetic):
             _put(after, attribute, wanted.get(attribute))
     return after
 

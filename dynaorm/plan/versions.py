@@ -173,7 +173,7 @@ def version_item(
     """
     partial = mapping.versioning.fields if mapping.versioning is not None else None
     if partial is None:
-        dropped = {*mapping.made_up_keys, mapping.table.type_attribute}
+        dropped = {*mapping.synthetic_keys, mapping.table.type_attribute}
         item = {name: value for name, value in image.items() if name not in dropped}
     else:
         wanted = {*key, VERSION, VERSION_AT, *(mapping.fields[name].attribute for name in partial)}

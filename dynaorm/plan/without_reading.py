@@ -91,13 +91,15 @@ def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
         return ()
     after = _known_after(mapping, known_by_key(mapping, key), changes)
     values = mapping.subject(after.item, after.values)
-    written = [index for index in touched_indexes if not index.decided_by.isdisjoint(names) and index.made_up]
+    written = [
+        index for index in touched_indexes if not index.decided_by.isdisjoint(names) and index.synthetic
+    ]
     for index in touched_indexes:
         if index not in written:
             _check_own_keys(mapping, index, values, names)
     wanted = index_keys(mapping, values, written)
-    made_up = dict.fromkeys(name for index in written for name in index.made_up)
-    return tuple(SetTo((name,), wanted[name]) if name in wanted else Remove((name,)) for name in made_up)
+    synthetic = dict.fromkeys(name for index in written for name in index.synthetic)
+    return tuple(SetTo((name,), wanted[name]) if name in wanted else Remove((name,)) for name in synthetic)
 
 
 def _known_after(mapping: EntityMapping, before: KnownEntity, changes: tuple[Change, ...]) -> KnownEntity:
@@ -185,11 +187,11 @@ def _is_filled_in(mapping: EntityMapping, index: IndexPlaces, changed: AbstractS
     """Whether an upsert of some fields stores keys of an index by ``if_not_exists``, or leaves one out."""
     # It leaves out the totals. Other attributes of an index are those of fields, or follow from the changes.
     return not index.fields.isdisjoint(mapping.maintained) or (
-        bool(index.made_up) and index.depends_on.isdisjoint(changed)
+        bool(index.synthetic) and index.depends_on.isdisjoint(changed)
     )
 
 
 def _is_ambiguous(mapping: EntityMapping, field: FieldMapping, image: Item) -> bool:
     """Whether a stored entity may lack the attribute, and mean something else by that than the one created."""
-    differs = field.can_be_absent or bool(field.formerly) or field.name in mapping.rules.spared
+    differs = field.can_be_absent or bool(field.formerly) or field.name in mapping.rules.untouched
     return field.attribute in image and differs

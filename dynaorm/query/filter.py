@@ -233,7 +233,7 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     if attribute is None or not spec.source.is_whole:
         return None
     mappings = mappings_of(spec)
-    if any(one.type_names.takes_others for one in mappings):
+    if any(one.type_names.accepts_unknown for one in mappings):
         return not_of_others(mappings, attribute)
     names = tuple({"S": name} for mapping in mappings for name in names_of(mapping))
     return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))

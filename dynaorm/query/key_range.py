@@ -326,7 +326,7 @@ class CompiledRange:
             return False
         if all(operator == "begins_with" for operator in operators):
             return True
-        if is_foreign and self.part.made_up:
+        if is_foreign and self.part.synthetic:
             return False
         # No condition tells a text with the literal after it from the texts that it begins.
         is_followed = len(self._rest) > 1

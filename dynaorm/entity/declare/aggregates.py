@@ -300,8 +300,8 @@ def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
                 f"let its when= look at other fields"
             )
     for index in target.indexes.values():
-        if any(name in part.fields and part.made_up for part in index.parts):
-            key = next(part.attribute.name for part in index.parts if name in part.fields and part.made_up)
+        if any(name in part.fields and part.synthetic for part in index.parts):
+            key = next(part.attribute.name for part in index.parts if name in part.fields and part.synthetic)
             yield (
                 f"is in the template of {key!r}, which an increment cannot render; "
                 f"store it as the index's own NumberKey attribute: Attribute({key!r})"

@@ -122,13 +122,13 @@ def class_of_other_type(table: Table, item: Item) -> EntityMapping | None:
 
 def _open(table: Table) -> dict[type, EntityMapping]:
     """The classes that take types that nobody declared, by their roots."""
-    return {one.root: one for one in catalog_of(table).mappings.values() if one.type_names.takes_others}
+    return {one.root: one for one in catalog_of(table).mappings.values() if one.type_names.accepts_unknown}
 
 
 def of_type(mappings: Iterable[EntityMapping], attribute: str) -> condition.Condition:
     """The condition that an item is of one of these classes."""
     mappings = tuple(mappings)
-    if any(one.type_names.takes_others for one in mappings):
+    if any(one.type_names.accepts_unknown for one in mappings):
         others = not_of_others(mappings, attribute)
         return condition.exists(attribute) if others is None else condition.exists(attribute) & others
     names = [{"S": name} for mapping in mappings for name in names_of(mapping)]

@@ -431,7 +431,7 @@ class Draft:
     @property
     def in_primary_key(self) -> frozenset[str]:
         """The fields that can be read back exactly from the rendered parts of the primary key."""
-        return frozenset(name for part in self.primary if part.made_up for name in part.lossless)
+        return frozenset(name for part in self.primary if part.synthetic for name in part.lossless)
 
     @property
     def lossless(self) -> frozenset[str]:
@@ -441,15 +441,15 @@ class Draft:
             # An index with a condition has not every item, so its key may be absent.
             for part in index.places[0].parts if index.is_plain else ():
                 # If one field of an index key is None, the key is absent, and the other fields are lost with it.
-                others = {name: index.fields - {name} for name in part.lossless if part.made_up}
+                others = {name: index.fields - {name} for name in part.lossless if part.synthetic}
                 lossless |= {name for name, rest in others.items() if not rest & self.nullable}
         return frozenset(lossless)
 
     @property
-    def made_up(self) -> frozenset[str]:
+    def synthetic(self) -> frozenset[str]:
         """The key attributes that no field may be stored under."""
         parts = [*self.primary, *(part for index in self.indexes.values() for part in index.parts)]
-        return frozenset(part.attribute.name for part in parts if part.made_up)
+        return frozenset(part.attribute.name for part in parts if part.synthetic)
 
     @cached_property
     def _own_codecs(self) -> list[tuple[str, Any]]:
@@ -501,7 +501,7 @@ class Draft:
         # An attribute may be the partition key here and a sort key there.
         is_sort_key = sort or any(attribute in index.sk for index in self.table.indexes.values())
         limit = SORT_KEY_LIMIT if is_sort_key else PARTITION_KEY_LIMIT
-        return KeyPart(attribute, template, limit, made_up=self._own(text, attribute) is None)
+        return KeyPart(attribute, template, limit, synthetic=self._own(text, attribute) is None)
 
     def _own(self, text: str, attribute: KeyAttribute) -> str | None:
         """The field stored in a key attribute, if the template is that field alone."""

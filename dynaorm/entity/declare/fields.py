@@ -210,7 +210,7 @@ def _key_attribute(draft: Draft, one: FieldMapping) -> Iterator[str]:
     kind = draft.table.kinds.get(one.attribute)
     if kind is None:
         return
-    if one.attribute in draft.made_up:
+    if one.attribute in draft.synthetic:
         yield (
             f"{one.name}: {one.attribute!r} is a key attribute with a template of its own; write the template "
             f"as {{{one.name}}}, or store the field under another name with Attribute(...)"
@@ -304,4 +304,4 @@ def type_names_of(draft: Draft) -> Discriminator:
     if field is None:
         return Discriminator((options.name, *options.formerly))
     choices = tuple(str(field.codec.encode(value).get("S")) for value in _choices_of(draft.marks[field.name]))
-    return Discriminator(choices, field.name, takes_others=not choices)
+    return Discriminator(choices, field.name, accepts_unknown=not choices)

@@ -109,7 +109,7 @@ def _index(draft: Draft, name: str, declared: Index) -> Iterator[str]:
     parts = [part for part in (*partition, *sort) if part is not None]
     if len(parts) == len(partition) + len(sort):
         fields = {field for part in parts for field in part.fields}
-        made_up = {field for part in parts if part.made_up for field in part.fields}
+        synthetic = {field for part in parts if part.synthetic for field in part.fields}
         draft.indexes[name] = IndexMapping(
             index.name,
             name,
@@ -118,7 +118,7 @@ def _index(draft: Draft, name: str, declared: Index) -> Iterator[str]:
             draft.stored(fields),
             not fields.isdisjoint(draft.computed),
             declared_when(f"{draft.entity.__name__}.{name}", declared.when, frozenset(draft.attributes)),
-            frozenset(fields - draft.stored(made_up) - draft.nullable - draft.computed.keys()),
+            frozenset(fields - draft.stored(synthetic) - draft.nullable - draft.computed.keys()),
         )
 
 
@@ -132,7 +132,7 @@ def undeclared_keys(draft: Draft) -> tuple[()]:
             continue
         if name not in draft.undeclared and (name in draft.scalars or name in draft.encoded):
             part = draft.part(name, f"{{{name}}}", attribute, sort=False)
-            if part is not None and not part.made_up:
+            if part is not None and not part.synthetic:
                 draft.undeclared[name] = UndeclaredKey(
                     f"the key {name}", name, (part,), (), frozenset({name})
                 )
@@ -154,7 +154,7 @@ def places(draft: Draft) -> Iterator[str]:
     """Refuses places that an entity could not be kept out of."""
     for index in places_of(draft.indexes.values()).values():
         for place in index.places:
-            if place.when is not None and not place.made_up:
+            if place.when is not None and not place.synthetic:
                 yield (
                     f"{place.attribute_name}: when= cannot keep an item out of {index.name!r}, whose keys are fields "
                     f"of the class; give the index a key attribute of its own"
@@ -223,7 +223,7 @@ def _index_part(
 
 def _as_table_key(part: KeyPart) -> KeyPart:
     # The primary key writes the attribute; the index only reads it.
-    return replace(part, made_up=False)
+    return replace(part, synthetic=False)
 
 
 def vectors(draft: Draft) -> Iterator[str]:

@@ -193,10 +193,10 @@ def _name_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 def _open_conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot take the types that nobody declared: another class does, and both may mean one item."""
-    if not mapping.type_names.takes_others:
+    if not mapping.type_names.accepts_unknown:
         return
     for other in catalog_of(mapping.table).mappings.values():
-        is_rival = other.type_names.takes_others and not replaces(mapping, other)
+        is_rival = other.type_names.accepts_unknown and not replaces(mapping, other)
         if is_rival and (other.root is mapping.root or keys_may_meet(mapping, other)):
             yield (
                 f"it takes every type that nobody declared, and so does {other.entity.__name__}, whose keys could meet "

@@ -145,9 +145,9 @@ class IndexMapping:
         return found if self.when is None else found | self.when.fields
 
     @property
-    def made_up(self) -> tuple[str, ...]:
+    def synthetic(self) -> tuple[str, ...]:
         """The attributes that exist only for this index."""
-        return tuple(part.attribute.name for part in self.parts if part.made_up)
+        return tuple(part.attribute.name for part in self.parts if part.synthetic)
 
     def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
         """The made-up key attributes of field values; None if a part is None. The condition is not asked.
@@ -159,10 +159,10 @@ class IndexMapping:
         is_in = True
         for part in self.parts:
             # DynamoDB checks a field's own attribute even if the entity is not in the index.
-            value = part.value(values) if is_in or not part.made_up else None
+            value = part.value(values) if is_in or not part.synthetic else None
             if value is None:
                 is_in = False
-            elif part.made_up:
+            elif part.synthetic:
                 found[part.attribute.name] = value
         return found if is_in else None
 
@@ -171,7 +171,7 @@ class IndexMapping:
         if self.when is None or self.when.holds(values):
             return self.keys(values)
         for part in self.parts:
-            if not part.made_up:
+            if not part.synthetic:
                 part.value(values)  # see keys
         return None
 
@@ -197,7 +197,7 @@ class StoredComputedField(IndexMapping):
     codec: Codec = NONE
 
     @property
-    def made_up(self) -> tuple[str, ...]:
+    def synthetic(self) -> tuple[str, ...]:
         return (self.attribute,)
 
     def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
@@ -233,9 +233,9 @@ class IndexPlaces:
         return frozenset(field for place in self.places for field in place.fields)
 
     @property
-    def made_up(self) -> tuple[str, ...]:
+    def synthetic(self) -> tuple[str, ...]:
         """The attributes that exist only for this index."""
-        return self.places[0].made_up
+        return self.places[0].synthetic
 
     @property
     def is_plain(self) -> bool:
@@ -274,10 +274,10 @@ def _with_fields(index: IndexPlaces, places: Iterable[IndexMapping]) -> IndexPla
 
 def _sharing(index: IndexPlaces, indexes: Iterable[IndexPlaces]) -> list[IndexPlaces]:
     """An index and all that share a made-up attribute with it, directly or through a third."""
-    names, found, others = {*index.made_up}, [index], [one for one in indexes if one is not index]
-    while sharing := [one for one in others if not names.isdisjoint(one.made_up)]:
+    names, found, others = {*index.synthetic}, [index], [one for one in indexes if one is not index]
+    while sharing := [one for one in others if not names.isdisjoint(one.synthetic)]:
         others = [one for one in others if one not in sharing]
-        names.update(name for one in sharing for name in one.made_up)
+        names.update(name for one in sharing for name in one.synthetic)
         found += sharing
     return found
 

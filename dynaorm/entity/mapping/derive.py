@@ -99,7 +99,7 @@ def own_index_keys(mapping: EntityMapping, values: StoredValues) -> dict[str, At
         if (placed := placed_in(mapping, index, values)) is None:
             continue
         for part in placed[0].parts:
-            key = part.value(values) if not part.made_up else None
+            key = part.value(values) if not part.synthetic else None
             if key is not None:
                 found[part.attribute.name] = key
     return found

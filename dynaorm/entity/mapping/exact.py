@@ -90,7 +90,7 @@ def exact_encoder_of(
                 return found
     """
     *_, model, record = path_to_fields(schema)
-    if not rules.is_separate or rules.spared or _has_rules(model, record):
+    if not rules.is_separate or rules.untouched or _has_rules(model, record):
         return None
     writer = _SourceWriter()
     try:

@@ -55,12 +55,12 @@ class Discriminator:
     Attributes:
         names: the values that mean the class: its name and its former ones, or those that its own field may have.
         field: the field that is the type attribute; empty where dynaorm writes the name of the class.
-        takes_others: every value that no class of the table declares means this class, too.
+        accepts_unknown: every value that no class of the table declares means this class, too.
     """
 
     names: tuple[str, ...]
     field: str = ""
-    takes_others: bool = False
+    accepts_unknown: bool = False
 
 
 if TYPE_CHECKING:
@@ -239,7 +239,9 @@ class EntityMapping:
     def timed(self) -> frozenset[str]:
         """The attributes that may depend on the time of a write: those times, and what may be made of them."""
         return (
-            frozenset(one.attribute for one in self.kept.values()) | self.made_up if self.kept else _NO_NAMES
+            frozenset(one.attribute for one in self.kept.values()) | self.synthetic
+            if self.kept
+            else _NO_NAMES
         )
 
     @cached_property
@@ -251,14 +253,14 @@ class EntityMapping:
         return places_of((*self.indexes.values(), *self.undeclared.values(), *self.stored.values()))
 
     @cached_property
-    def made_up(self) -> frozenset[str]:
+    def synthetic(self) -> frozenset[str]:
         """The attributes that follow from its fields: the key attributes of its indexes, and stored computed fields."""
-        return frozenset(name for index in self.places.values() for name in index.made_up)
+        return frozenset(name for index in self.places.values() for name in index.synthetic)
 
     @cached_property
-    def made_up_keys(self) -> frozenset[str]:
+    def synthetic_keys(self) -> frozenset[str]:
         """The key attributes of its indexes that are no field's own attribute."""
-        return frozenset(name for index in self.indexes.values() for name in index.made_up)
+        return frozenset(name for index in self.indexes.values() for name in index.synthetic)
 
     @cached_property
     def plain_texts(self) -> frozenset[str]:
@@ -322,7 +324,7 @@ class EntityMapping:
     def known_attributes(self) -> frozenset[str]:
         """The attributes whose meaning it knows, besides those that every item of its table has."""
         fields = (name for field in self.fields.values() for name in field.attributes)
-        return frozenset((*fields, *self.made_up, *(BOOKKEEPING if self.versioning is not None else ())))
+        return frozenset((*fields, *self.synthetic, *(BOOKKEEPING if self.versioning is not None else ())))
 
     @property
     def deletion_mark(self) -> str | None:

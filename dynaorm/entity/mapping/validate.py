@@ -74,13 +74,13 @@ def validated(
     given: Mapping[str, Any],
     *,
     kept: frozenset[str] = _NO_FIELDS,
-    spared: frozenset[str] = _NO_FIELDS,
+    untouched: frozenset[str] = _NO_FIELDS,
     strict: bool | None = None,
 ) -> Validated:
     """The field values of an entity, as constructing it would give them. Nothing is changed.
 
     ``kept`` are the fields that are as they were loaded. They may break a rule that spares loaded values: a validator
-    can tell by ``info.context is LOADING``. ``spared`` are those that have a default which is no input
+    can tell by ``info.context is LOADING``. ``untouched`` are those that have a default which is no input
     (rule 5). ``strict`` is False for values that a codec has decoded, such as dicts in
     place of dataclasses.
 
@@ -92,10 +92,10 @@ def validated(
     rules = mapping.rules
     present = given
     # An entity's values may include others, such as cached properties, and validators may change a dict.
-    if not rules.is_separate or spared or len(given) != len(mapping.fields):
-        present = {name: given[name] for name in mapping.fields if name in given and name not in spared}
+    if not rules.is_separate or untouched or len(given) != len(mapping.fields):
+        present = {name: given[name] for name in mapping.fields if name in given and name not in untouched}
     is_separate = rules.is_separate and mapping.is_exact
-    if kept and strict is None and is_separate and len(present) + len(spared) == len(mapping.fields):
+    if kept and strict is None and is_separate and len(present) + len(untouched) == len(mapping.fields):
         return _with_changed(mapping, given, kept)
     try:
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
@@ -106,7 +106,7 @@ def validated(
     values: Mapping[str, Any] = vars(entity)
     # Rule 3.
     if not (rules.is_stable and mapping.is_exact):
-        values = as_loaded(mapping, values, spared)
+        values = as_loaded(mapping, values, untouched)
     return Validated(values, _altered(mapping, given, values))
 
 
@@ -376,10 +376,10 @@ def untouched_defaults(
         stored: the item that it was loaded from; None for a new one.
         kept: the fields that did not change since.
     """
-    if not mapping.rules.spared:
+    if not mapping.rules.untouched:
         return _NO_FIELDS
     found = set[str]()
-    for name, default in mapping.rules.spared.items():
+    for name, default in mapping.rules.untouched.items():
         field = mapping.fields[name]
         if not is_equal(vars(entity).get(name, _MISSING), default):
             continue
@@ -402,7 +402,7 @@ def with_stored_defaults(mapping: EntityMapping, given: Mapping[str, Any]) -> Ma
     """Given values, with the static defaults that would be stored beside them without being validated."""
     found = {
         name: default
-        for name, default in mapping.rules.spared.items()
+        for name, default in mapping.rules.untouched.items()
         if not mapping.fields[name].in_key and not _is_absent(mapping.fields[name], default)
     }
     return {**found, **given}
@@ -429,12 +429,14 @@ _UNSTABLE: Final = (
 _REPEATABLE: Final = "write validators that leave alone what they have returned: f(f(x)) == f(x)"
 
 
-def as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> Mapping[str, Any]:
+def as_loaded(
+    mapping: EntityMapping, first: Mapping[str, Any], untouched: frozenset[str]
+) -> Mapping[str, Any]:
     """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
     keys = _keys(mapping, first)
     item = mapping.encoder.encode(first)
     # They are not stored: loading takes these defaults again (rule 5 of ``validate``).
-    for name in spared:
+    for name in untouched:
         item.pop(mapping.fields[name].attribute, None)
     try:
         values = mapping.loader.decode({**keys, **item})
@@ -450,15 +452,15 @@ def as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozense
     found: Mapping[str, Any] = vars(second)
     _compare(mapping, first, found)
     if mapping.rules.takes_info:
-        _refuse_unrepeatable(mapping, first, spared)
+        _refuse_unrepeatable(mapping, first, untouched)
     return found
 
 
-def _refuse_unrepeatable(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> None:
+def _refuse_unrepeatable(mapping: EntityMapping, first: Mapping[str, Any], untouched: frozenset[str]) -> None:
     """Raises InvalidValue if a validator that spares loaded values does not repeat itself: the next save calls it."""
     try:
         again = mapping.rules.whole.validate_python(
-            {name: first[name] for name in mapping.fields if name not in spared},
+            {name: first[name] for name in mapping.fields if name not in untouched},
             strict=False,
             by_alias=False,
             by_name=True,

@@ -247,7 +247,7 @@ class ClassRules:
         is_separate: every value is valid or not on its own, and stays as it is.
         fields: the rules of each field.
         nested: the places inside of the values of its fields.
-        spared: the static defaults that pydantic does not validate, where validation may refuse or change them.
+        untouched: the static defaults that pydantic does not validate, where validation may refuse or change them.
         alike: the fields of which values of several types may be stored alike, as 1 and ``Decimal(1)``. Each comes with
             the type of which every value is right; None if there is no such type.
     """
@@ -260,7 +260,7 @@ class ClassRules:
     is_separate: bool
     fields: Mapping[str, FieldRules]
     nested: NestedPlaces
-    spared: Mapping[str, Any]
+    untouched: Mapping[str, Any]
     alike: Mapping[str, type | None]
 
 
@@ -295,7 +295,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
         and not any(map(makes_of_others, nodes)),
         fields=rules,
         nested=NestedPlaces(schema),
-        spared=_spared(entity, single, rules),
+        untouched=_spared(entity, single, rules),
         alike={
             name: kind
             for name, one in fields["fields"].items()
@@ -308,7 +308,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
 def _spared(
     entity: type[BaseModel], single: SchemaValidator, rules: Mapping[str, FieldRules]
 ) -> Mapping[str, Any]:
-    """The member ``spared`` of ``ClassRules``."""
+    """The member ``untouched`` of ``ClassRules``."""
     found = {}
     for name, info in entity.model_fields.items():
         if info.is_required() or info.default_factory is not None or validates_default(entity, name):

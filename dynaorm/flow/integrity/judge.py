@@ -299,7 +299,7 @@ def index_changes(
 
     Another program may have left out a field that is itself an index key: its default, or the value of a former name.
     """
-    names = dict.fromkeys(name for index in mapping.places.values() for name in index.made_up)
+    names = dict.fromkeys(name for index in mapping.places.values() for name in index.synthetic)
     found = {name: wanted.get(name) for name in names if not same(item.get(name), wanted.get(name))}
     own = own_index_keys(mapping, mapping.subject(item))
     return found | {name: key for name, key in own.items() if name not in item}
@@ -314,7 +314,7 @@ def with_changes(item: Item, changes: Mapping[str, AttributeValue | None]) -> di
 def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     """The key attributes of indexes that a class does not declare, as far as they are none of its attributes."""
     table, known = mapping.table, {field.attribute for field in mapping.fields.values()}
-    known |= mapping.made_up
+    known |= mapping.synthetic
     keys = {key.name for index in table.indexes.values() for key in (*index.pk, *index.sk)}
     # The type that dynaorm writes may be the key of an index that other classes declare.
     return keys - known - {*table.key_names, table.type_attribute}

@@ -439,7 +439,7 @@ def _judge_version(
         else:  # It is not their latest copy. What is wrong is reported at that item.
             stored = NotAnEntity.UNKNOWN
     found = []
-    if extra := sorted(mapping.made_up_keys & item.keys()):
+    if extra := sorted(mapping.synthetic_keys & item.keys()):
         detail = f"a version item has no {', '.join(extra)}"
         bare = _without(mapping, item, extra, unit)
         diagnosis = _diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail, bare)
