@@ -247,7 +247,7 @@ def test_deleting_again_settles_an_unknown_deletion(
     session.delete(subject)
     assert [item for item in store.items(app) if "deleted" not in item and "version" not in item] == []
     assert not inspect(subject).loaded
-    with pytest.raises(UsageError, match=r"this .* is new"):
+    with pytest.raises(UsageError, match=r"this .* is not stored"):
         session.delete(subject)
 
 
