@@ -18,8 +18,10 @@ TORTURE_RUNS ?= 20
 # Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
 FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
-# Which mutants, as in: make mutate MUTATE_ARGS="dynaorm.plan.changes*", or make mutate-entity MUTATE_ARGS="template codec/value"
-MUTATE_ARGS ?=
+# Which wing, tests and mutants, as in: make mutate MUTATE_ARGS="query tests/requests tests/query --count 50 --seed 3"
+MUTATE_ARGS ?= plan tests/requests tests/plan --count 100
+# Which modules of entity, as in: make mutate-entity MUTATE_MODULES="template codec/value"
+MUTATE_MODULES ?=
 # Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
 SCALE_ARGS ?=
 # Arguments for the verification of exports, as in: make bench-exports EXPORTS_ARGS="--items 100000 --engine export2"
@@ -55,7 +57,7 @@ help:
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
 	@echo "make torture-changes  change live tables with processes that are killed, and between two versions of a service"
 	@echo "make fuzz         run the properties, state machines and sequences of events with many examples"
-	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
+	@echo "make mutate       mutate the code of a wing, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make mutate-endings  put wrong steps into the table of how writes end, and list those that no sequence of events notices"
 	@echo "make bench        count the instructions of what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
@@ -151,13 +153,12 @@ fuzz: .venv/.dev
 	HYPOTHESIS_PROFILE=fuzz FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -o faulthandler_timeout=0 \
 		tests/fuzz tests/world tests/faults/test_endings_in_worlds.py $(FUZZ_ARGS)
 
-mutate: .venv-mutation/.installed
-	.venv-mutation/bin/mutmut run $(MUTATE_ARGS)
-	.venv-mutation/bin/mutmut results
+mutate: .venv/.dev
+	$(BIN)/python -m tests.mutants $(MUTATE_ARGS)
 
-# Importing a test module compiles its classes, before mutmut could choose a mutant. So each mutant needs a process.
+# Importing a test module compiles its classes, before a function could be replaced. So each mutant needs a process.
 mutate-entity: .venv-mutation/.installed
-	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
+	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_MODULES)
 
 mutate-endings: .venv/.dev
 	$(BIN)/python -m tests.faults.wrong_cells
@@ -185,7 +186,7 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)
 
 clean:
-	rm -rf .venv .venv-uv .venv-lowest-direct .venv-highest .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* build dist mutants
+	rm -rf .venv .venv-uv .venv-lowest-direct .venv-highest .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* build dist
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find dynaorm tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -220,7 +221,7 @@ clean:
 	.venv-ministack/bin/python $(PIP_INSTALL) "ministack>=1.5,<2"
 	@touch $@
 
-# The tools for mutation testing, and all dependencies of the tests.
+# The tool of mutate-entity, and all dependencies of the tests.
 .venv-mutation/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-mutation
 	.venv-mutation/bin/python $(PIP_INSTALL) --editable ".[mutation]"

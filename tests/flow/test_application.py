@@ -123,9 +123,7 @@ def made(engine: Transport, name: str, some: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("some", CASES, ids=" and ".join)
-def test_a_live_table_becomes_as_declared_but_for_what_would_be_removed(
-    moto: Transport, some: tuple[str, ...]
-) -> None:
+def test_a_live_table_becomes_as_declared_without_removals(moto: Transport, some: tuple[str, ...]) -> None:
     name = f"applied-{next(_NUMBERS)}"
     made(moto, name, some)
     names = {declared.name: name, guards.name: f"{name}-guards"}
@@ -313,7 +311,7 @@ def test_what_another_program_changes_is_waited_for() -> None:
     assert told[0] == "wait for an earlier change: waiting the index 'GSI2' is DELETING"
 
 
-def test_an_index_that_an_attempt_without_an_answer_has_made_is_not_made_again() -> None:
+def test_an_index_made_without_an_answer_is_not_made_again() -> None:
     transport, _, told = applied(
         *described("ACTIVE"),
         NoAnswer("timeout"),

@@ -107,13 +107,13 @@ def test_an_unanswered_creation_is_repeated_and_finds_its_own_table() -> None:
 STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
 
 
-def test_an_unanswered_change_of_the_stream_is_repeated_and_finds_it_enabled() -> None:
+def test_an_unanswered_stream_change_is_repeated() -> None:
     answers: list[Answer] = [IN_USE, described(streamed, StreamSpecification={}), NoAnswer("timeout"), IN_USE]
     transport, _ = create(streamed, *answers, described(streamed, **STREAM))
     assert operations(transport)[2:] == ["UpdateTable", "UpdateTable", "DescribeTable"]
 
 
-def test_a_refused_change_of_the_stream_is_passed_on_where_it_is_not_enabled() -> None:
+def test_a_refused_stream_change_is_passed_on() -> None:
     bare = described(streamed, StreamSpecification={})
     with pytest.raises(UnexpectedRefusal, match="ResourceInUseException"):
         create(streamed, IN_USE, bare, IN_USE, bare)

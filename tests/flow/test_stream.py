@@ -89,7 +89,7 @@ def test_a_shard_that_counted_as_read_is_asked_once_in_a_second(stream: Stream) 
     assert stream.calls.count("GetRecords") <= 67
 
 
-def test_a_checkpoint_inside_a_record_of_which_the_classes_make_less_by_now_gives_all_of_it_again(
+def test_resuming_inside_a_record_repeats_it_if_classes_changed(
     stream: Stream,
 ) -> None:
     stream.open("a", records=2)

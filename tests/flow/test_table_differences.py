@@ -61,9 +61,7 @@ def test_the_steps_make_a_live_table_as_declared(moto: Transport, declared: Tabl
 
 @given(tables(), tables())
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_create_table_accepts_a_live_table_whose_differences_are_harmless(
-    moto: Transport, declared: Table, live: Table
-) -> None:
+def test_create_table_accepts_harmless_differences(moto: Transport, declared: Table, live: Table) -> None:
     name = f"live-{next(_NUMBERS)}"
     moto.call(Call("CreateTable", definition(live, name)))
     found = differences(describe(declared), described(moto, name), name=name)
@@ -119,7 +117,7 @@ def test_ttl_is_switched_on_or_to_another_attribute() -> None:
     assert table_steps([found]) == ()
 
 
-def test_a_live_ttl_that_is_not_declared_is_harmless_unless_a_field_is_stored_there() -> None:
+def test_an_undeclared_ttl_is_harmless_where_no_field_is_stored() -> None:
     def by(attribute: str) -> Difference:
         live_ttl = {"TimeToLiveStatus": "ENABLED", "AttributeName": attribute}
         return only(differences(describe(lasting), live(lasting), live_ttl))
@@ -144,7 +142,7 @@ def test_an_index_of_another_kind_is_named() -> None:
     assert (found.kind, found.declared, found.live) == ("index kind", "local", "global")
 
 
-def test_an_index_that_is_being_deleted_is_missing_and_cannot_be_created_yet() -> None:
+def test_an_index_being_deleted_is_missing_and_not_yet_created() -> None:
     one = live(local)["Table"]["GlobalSecondaryIndexes"][0]
     found = only(
         differences(describe(local), live(local, GlobalSecondaryIndexes=[{**one, "IndexStatus": "DELETING"}]))
@@ -162,7 +160,7 @@ def test_a_new_index_of_a_provisioned_table_has_its_throughput() -> None:
     assert created["ProvisionedThroughput"] == {"ReadCapacityUnits": 5, "WriteCapacityUnits": 2}
 
 
-def test_an_index_whose_key_attribute_has_another_type_cannot_be_created() -> None:
+def test_an_index_with_a_key_of_another_type_cannot_be_created() -> None:
     types = [
         {**one, "AttributeType": "N"} if one["AttributeName"] == "GSI1SK" else one
         for one in definition(local, "x")["AttributeDefinitions"]

@@ -144,7 +144,7 @@ def test_no_other_base64_of_a_cursor_passes(returned: int, secret: bytes | None)
         b'["%s",%s,null,0]' % (OWN.encode(), b"9" * 5000),
     ],
 )
-def test_there_is_one_text_for_each_position_and_every_other_is_damaged(content: object) -> None:
+def test_each_position_has_one_text_and_every_other_is_damaged(content: object) -> None:
     with pytest.raises(InvalidCursor, match="damaged"):
         decode_cursor(cursor(content), OWN, KEYS)
 

@@ -104,5 +104,5 @@ def test_a_hull_has_all_keys_of_both(ends: list[int | None], has: list[bool]) ->
     assert all(key in hull for key in keys if key in one or key in other)
 
 
-def test_what_stands_before_every_key_may_be_the_last_character_there_is() -> None:
+def test_a_prefix_may_be_the_last_character_there_is() -> None:
     assert EVERYTHING.shifted("\U0010ffff") == Interval("\U0010ffff", None, has_high=False)

@@ -115,7 +115,7 @@ def test_no_call_takes_longer_than_its_time(
     fates,
     st.floats(0.1, 5),
 )
-def test_a_request_is_not_repeated_or_waited_for_past_the_time_for_retries(
+def test_no_request_is_repeated_past_the_time_for_retries(
     verb: str, script: list[Fate], then: Fate, seconds: float
 ) -> None:
     clock = FakeClock()
@@ -126,7 +126,7 @@ def test_a_request_is_not_repeated_or_waited_for_past_the_time_for_retries(
     assert clock.monotonic() <= max(seconds, LEAST_SECONDS) + LEAST_SECONDS
 
 
-def test_an_attempt_has_what_is_left_of_the_time_and_a_second_for_its_own_retries_at_least() -> None:
+def test_an_attempt_has_what_is_left_of_the_time_or_a_second() -> None:
     clock = FakeClock(jitter=0.0)
     transport = Slow(clock, (1.5, "lost"), then=(0.1, "ok"))
     Session(transport=transport, clock=clock, retry=Retry(seconds=2)).get(User, user_id="1")
@@ -137,7 +137,7 @@ def test_an_attempt_has_what_is_left_of_the_time_and_a_second_for_its_own_retrie
 
 
 @pytest.mark.parametrize("verb", ["get_many of one", "bulk load of one"])
-def test_what_dynamodb_leaves_out_is_asked_for_again_in_the_time_of_the_same_request(verb: str) -> None:
+def test_unprocessed_keys_are_asked_for_in_the_same_time(verb: str) -> None:
     clock = FakeClock(jitter=0.0)
     transport = Slow(clock, (2.5, "left out"), then=(inf, "ok"))
     session = Session(transport=transport, clock=clock, retry=Retry(seconds=3))
@@ -164,7 +164,7 @@ def test_a_read_whose_time_is_over_is_unreachable(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["insert", "insert of a unique value", "overwrite", "run"])
-def test_the_outcome_of_a_write_whose_time_is_over_is_unknown_and_can_be_resumed(verb: str) -> None:
+def test_a_write_whose_time_is_over_is_unknown_and_can_be_resumed(verb: str) -> None:
     clock = FakeClock()
     reads = 1 if verb == "overwrite" else 0
     transport = Slow(clock, *[(0.0, "ok")] * reads)
@@ -184,7 +184,7 @@ def test_a_write_that_was_never_sent_in_its_time_was_not_made(verb: str) -> None
         VERBS[verb](session)
 
 
-def test_a_call_that_is_throttled_until_its_time_is_over_says_so_before() -> None:
+def test_a_call_throttled_until_its_time_is_over_is_throttled() -> None:
     clock = FakeClock(jitter=0.9)
     session = Session(transport=Slow(clock, then=(0.1, "throttled")), clock=clock, timeout=2)
     with pytest.raises(Throttled):
@@ -192,7 +192,7 @@ def test_a_call_that_is_throttled_until_its_time_is_over_says_so_before() -> Non
     assert clock.monotonic() < 2
 
 
-def test_what_was_sent_in_a_call_whose_time_is_over_is_told_from_what_was_not() -> None:
+def test_a_timeout_says_whether_anything_was_sent() -> None:
     clock = FakeClock()
     session = Session(transport=Slow(clock, (0.1, "ok")), clock=clock, timeout=2)
     with pytest.raises(BulkError) as caught:
@@ -230,7 +230,7 @@ def test_what_a_call_is_there_to_wait_for_does_not_count() -> None:
     assert {one for one in transport.timeouts if one is not None and one > 1} == {*transport.timeouts}
 
 
-def test_attempts_are_told_as_without_a_limit_and_nothing_is_told_that_was_not_sent() -> None:
+def test_attempts_are_observed_as_without_a_limit() -> None:
     clock = FakeClock()
     told: list[Attempt] = []
     transport = Slow(clock, then=(0.6, "lost"))
@@ -250,7 +250,7 @@ def test_a_time_that_is_no_positive_number_is_refused(kind: Callable[..., object
         kind(timeout=timeout)
 
 
-def test_an_asynchronous_session_keeps_the_time_over_a_transport_that_does_not() -> None:
+def test_an_asynchronous_session_keeps_the_time_of_a_call() -> None:
     class Deaf:
         async def call(self, call: Call, /) -> Reply:
             await asyncio.Event().wait()

@@ -26,7 +26,7 @@ GET = Call("GetItem", {})
 SCAN = Call("Scan", {})
 
 
-def test_a_flow_is_sent_the_reply_to_each_call_and_its_result_is_returned() -> None:
+def test_a_flow_gets_each_reply_and_returns_its_result() -> None:
     def flow() -> Flow[list[object]]:
         first = yield GET
         second = yield GET
@@ -140,7 +140,7 @@ INVALID = b'{"Items":[{"text":5}]}'
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_a_flow_that_cannot_read_an_invalid_reply_is_unreachable_even_after_other_replies(size: int) -> None:
+def test_an_invalid_reply_is_unreachable_also_after_others(size: int) -> None:
     others = [b'{"Items":[]}'] * (size - 1)
     with pytest.raises(Unreachable, match="Items of the wrong type"):
         drive(confused_by_the_first_of(size), Answering([INVALID, *others]), FakeClock())
@@ -202,7 +202,7 @@ def all_of(*flows: Flow[Any], limit: int) -> Flow[list[Any]]:
     return found
 
 
-def test_flows_run_at_once_up_to_the_limit_and_their_results_come_in_order() -> None:
+def test_flows_run_together_and_results_come_in_order() -> None:
     meeting = Meeting(3)
     assert drive(all_of(*map(asking, range(9)), limit=3), meeting, FakeClock()) == list(range(9))
     assert meeting.most == 3
@@ -286,7 +286,7 @@ def test_after_an_interruption_no_flow_makes_another_call() -> None:
     assert set(transport.numbers) == {0, 1}
 
 
-def test_what_stopped_one_flow_reaches_the_caller_and_not_what_the_others_end_with() -> None:
+def test_the_error_that_stopped_a_flow_reaches_the_caller() -> None:
     """The flow that is asked first of all for its outcome is not the one that was stopped."""
     transport = Interrupting(partial(sys.exit, "enough"))
     with pytest.raises(SystemExit, match="enough"):
@@ -294,7 +294,7 @@ def test_what_stopped_one_flow_reaches_the_caller_and_not_what_the_others_end_wi
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_reaches_the_flow_that_asked_once_those_under_way_have_ended() -> None:
+def test_ctrl_c_reaches_the_flow_once_those_under_way_have_ended() -> None:
     """Ctrl-C is the main thread's, which only waits for the others."""
 
     def press() -> None:
@@ -370,7 +370,7 @@ def test_a_pause_of_a_clock_that_blocks_is_spent_in_a_thread() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 8])
-def test_outcomes_come_in_order_and_no_more_calls_than_the_limit_run_at_once(limit: int) -> None:
+def test_outcomes_come_in_order_and_calls_keep_to_the_limit(limit: int) -> None:
     def together() -> Flow[list[Any]]:
         outcomes: list[Any] = yield Parallel(tuple(getting(number) for number in range(5)), limit)
         return outcomes

@@ -162,7 +162,7 @@ def test_asynchronous_functions_run_in_one_loop_for_all_events(on: StreamHandler
     assert len(set(loops)) == 1
 
 
-def test_a_handler_that_nobody_uses_any_more_closes_its_loop_also_while_another_one_runs() -> None:
+def test_an_unused_handler_closes_its_loop_while_another_runs() -> None:
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def work(change: Inserted[Pet]) -> None:
@@ -181,7 +181,7 @@ def test_a_handler_that_nobody_uses_any_more_closes_its_loop_also_while_another_
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_process_runs_asynchronous_functions_in_a_loop_of_its_own() -> None:
+def test_a_forked_process_has_an_event_loop_of_its_own() -> None:
     """The parent's loop shares what it waits with (epoll), and is not closed by the child either."""
     program = (
         "import asyncio, os, sys\n"
@@ -224,7 +224,7 @@ def test_handle_runs_functions_of_both_kinds_in_the_running_loop(on: StreamHandl
     asyncio.run(main())
 
 
-def test_asynchronous_functions_are_awaited_in_a_running_loop_and_a_plain_call_says_how(
+def test_a_plain_call_in_a_running_loop_says_how_to_await(
     on: StreamHandler,
 ) -> None:
     calls: list[object] = []
@@ -281,7 +281,7 @@ def test_an_unreadable_record_fails_if_it_may_be_of_interest(
     assert on(in_lambda(record)) == (failed("111") if fails else ALL_DONE)
 
 
-def test_dispatch_calls_the_functions_for_one_change_and_raises_what_they_raise(on: StreamHandler) -> None:
+def test_dispatch_raises_what_the_functions_of_a_change_raise(on: StreamHandler) -> None:
     calls: list[str] = []
 
     @on.inserted(Pet)
@@ -348,6 +348,6 @@ def test_a_handler_of_several_tables_goes_by_the_name_of_the_table() -> None:
     assert names == ["la"]
 
 
-def test_what_is_no_event_of_a_stream_is_an_error_of_the_whole_invocation(on: StreamHandler) -> None:
+def test_an_event_of_no_stream_fails_the_whole_invocation(on: StreamHandler) -> None:
     with pytest.raises(UsageError, match="aws:sqs"):
         on({"Records": [{"eventSource": "aws:sqs"}]})

@@ -67,7 +67,7 @@ def test_a_flow_that_is_observed_does_the_same(parts: list[Part]) -> None:
     ]
 
 
-def test_the_attempts_of_a_request_are_counted_with_the_pauses_between_them() -> None:
+def test_attempts_of_a_request_are_counted_with_their_pauses() -> None:
     told: list[tuple[int, float, str]] = []
 
     def twice() -> Flow[None]:

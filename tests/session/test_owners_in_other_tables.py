@@ -52,7 +52,7 @@ def refused(session: Session, entity: Any) -> Any:
     return violation.owner
 
 
-def test_a_value_of_another_table_is_not_found_here_and_its_owner_is_named(session: Session) -> None:
+def test_a_value_held_in_another_table_names_its_owner(session: Session) -> None:
     session.save_many([Person(name="a", mail="person"), Firm(name="a", mail="firm")])
     assert session.get_by(Person, mail="firm") is None
     assert session.get_by(Firm, mail="person") is None
@@ -60,7 +60,7 @@ def test_a_value_of_another_table_is_not_found_here_and_its_owner_is_named(sessi
     assert refused(session, Firm(name="b", mail="person")) == Key(Person, name="a")
 
 
-def test_a_value_of_another_class_is_not_found_where_items_do_not_say_their_class(
+def test_a_value_of_another_class_is_not_found_in_untyped_items(
     session: Session, wire: FaultyTransport
 ) -> None:
     session.save_many([Guest(name="a", mail="guest"), Host(name="a", mail="host")])
@@ -105,7 +105,7 @@ OWNERS: list[tuple[Table, Item]] = [
 
 
 @pytest.mark.parametrize(("table", "key"), OWNERS)
-def test_an_owner_that_is_written_is_read_in_its_table_and_in_no_other(table: Table, key: Item) -> None:
+def test_an_owner_is_read_in_its_own_table_alone(table: Table, key: Item) -> None:
     owner = owner_in({"owner": owner_of(table, key)})
     assert is_in(owner, table)
     assert key_in(owner, table) == key

@@ -77,9 +77,7 @@ def test_a_limit_over_eight_shards_asks_each_for_its_share(session: Session, cou
     assert counting.items["Query"] <= 260
 
 
-def test_a_page_of_an_index_without_the_items_fetches_those_it_returns(
-    session: Session, counting: Counting
-) -> None:
+def test_a_page_of_a_projected_index_fetches_what_it_returns(session: Session, counting: Counting) -> None:
     assert len(session.query(Entry.in_keys, kind="k").page(50)) == 50
     assert counting.items["BatchGetItem"] == 50
     counting.items.clear()
@@ -87,9 +85,7 @@ def test_a_page_of_an_index_without_the_items_fetches_those_it_returns(
     assert counting.items["BatchGetItem"] == 1
 
 
-def test_the_first_entity_of_an_index_without_the_items_costs_one_batch(
-    session: Session, counting: Counting
-) -> None:
+def test_the_first_entity_of_a_projected_index_costs_one_batch(session: Session, counting: Counting) -> None:
     assert next(iter(session.query(Entry.in_keys, kind="k"))) is not None
     assert counting.calls["BatchGetItem"] == 1
     assert counting.items["BatchGetItem"] <= 100
@@ -163,7 +159,7 @@ class Job(Entity, table=places, pk="JOB#{number}", sk="JOB"):
     done = Index("Keys", pk="QUEUE#{queue}", sk="{number:03d}", when=F.status == "done")
 
 
-def test_entries_whose_keys_do_not_tell_their_place_are_fetched_and_explained(engine: Transport) -> None:
+def test_entries_that_do_not_tell_their_place_are_fetched(engine: Transport) -> None:
     counting = Counting(engine)
     with Session(transport=counting) as session:
         session.create_table(places)

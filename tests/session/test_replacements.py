@@ -66,7 +66,7 @@ def test_a_replacement_always_does_what_reading_first_would(
         assert list(tools.verify(session, table)) == []
 
 
-def test_a_run_repeats_the_refusals_it_is_told_to_and_is_contention_in_the_end(session: Session) -> None:
+def test_a_run_repeats_refusals_and_ends_in_contention(session: Session) -> None:
     session.save(Stock(sku="a", left=1))
     calls: list[int] = []
 

@@ -78,7 +78,7 @@ class Cart(Entity, table=right, pk="CART#{id}", sk="CART"):
     ],
     ids=["of the base class", "of the derived class", "of another table"],
 )
-def test_repairing_a_class_keeps_the_guard_item_of_a_value_that_an_entity_of_another_class_holds(
+def test_repair_of_one_class_keeps_the_guards_of_another(
     session: Session, moto: Transport, holder: Entity, other: Entity, verified: Any, home: Table
 ) -> None:
     session.save_many([holder.model_copy(), other.model_copy()])
@@ -93,9 +93,7 @@ def test_repairing_a_class_keeps_the_guard_item_of_a_value_that_an_entity_of_ano
     assert items(moto, home) == before
 
 
-def test_a_guard_item_that_an_entity_of_the_base_class_lacks_is_found_with_the_base_class_alone(
-    session: Session, moto: Transport
-) -> None:
+def test_a_missing_guard_of_the_base_is_found_with_the_base_alone(session: Session, moto: Transport) -> None:
     session.save(Doc(id="a", name="x"))
     (guard,) = (one for one in items(moto, docs).values() if "owner" in one)
     key = {name: guard[name] for name in ("PK", "SK")}
@@ -104,9 +102,7 @@ def test_a_guard_item_that_an_entity_of_the_base_class_lacks_is_found_with_the_b
     assert [one.kind for one in tools.verify(session, Doc)] == [FindingKind.MISSING_GUARD]
 
 
-def test_a_class_with_a_table_of_its_own_is_not_verified_with_its_base_class(
-    session: Session, moto: Transport
-) -> None:
+def test_a_subclass_in_its_own_table_is_not_verified_with_its_base(session: Session, moto: Transport) -> None:
     """Its entities are read, because both are counted in one target. What else counts in its other target is not."""
     session.save_many([Shop(shop="a"), Street(street="a")])
     session.save_many([Box(id="a", place="a"), Crate(id="a", place="a"), Cart(id="a", place="a")])
@@ -115,9 +111,7 @@ def test_a_class_with_a_table_of_its_own_is_not_verified_with_its_base_class(
     assert list(tools.verify(session, Crate)) == []
 
 
-def test_verifying_a_class_asks_for_no_targets_of_classes_that_are_not_verified(
-    session: Session, moto: Transport
-) -> None:
+def test_targets_of_other_classes_are_not_read_by_verify(session: Session, moto: Transport) -> None:
     session.save(Street(street="a"))
     session.save_many([Right(id="a", mail="x"), Cart(id="a", place="a")])
     recorder = Recorder(moto)
@@ -126,9 +120,7 @@ def test_verifying_a_class_asks_for_no_targets_of_classes_that_are_not_verified(
     assert recorder.needed <= allowed(iam_policy(Right, **WHERE, actions="tools"))
 
 
-def test_what_is_wrong_with_a_constraint_is_found_with_the_classes_that_have_it(
-    session: Session, moto: Transport
-) -> None:
+def test_a_wrong_guard_is_found_with_classes_of_its_constraint(session: Session, moto: Transport) -> None:
     session.save(Ticket(id="a", name="x", seat="1"))
     stored = items(moto, docs)
     guard, entity = stored["seat#1 seat#1"], stored["DOC#a DOC"]

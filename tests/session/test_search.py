@@ -159,7 +159,7 @@ def test_several_partitions_are_searched_together_and_merged_by_score(session: S
     assert ids(session.search(Paper.semantic, [1, 0, 0], tenant=any_of())) == []
 
 
-def test_guard_items_versions_deleted_and_expired_entities_are_never_found(session: Session) -> None:
+def test_internal_deleted_and_expired_items_are_never_found(session: Session) -> None:
     first = session.save(paper("1", [1, 0, 0]))
     for number in range(4):
         session.update(first, F.year.set(2021 + number))

@@ -23,7 +23,7 @@ from tests.cast.seen import items
 from tests.cast.tables import app, away, fleeting, locks
 
 
-def test_leaving_the_with_block_closes_and_a_given_transport_stays_open(moto: Transport) -> None:
+def test_a_with_block_closes_the_session_not_its_transport(moto: Transport) -> None:
     with Session(transport=moto) as session:
         session.create_table(app)
     with pytest.raises(SessionClosed):

@@ -55,7 +55,7 @@ def events(count: int) -> list[Upload]:
 # -- the session's own rules -------------------------------------------------------------------------------------------
 
 
-def test_writing_many_inside_an_open_block_is_refused_and_reading_is_not(session: Session) -> None:
+def test_writing_many_in_an_open_block_is_refused(session: Session) -> None:
     with session.transaction():
         for verb in ("save_many", "delete_many", "bulk_load"):
             with pytest.raises(UsageError, match=rf"session\.{verb}\(\)"):

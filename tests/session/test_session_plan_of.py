@@ -20,7 +20,7 @@ def test_what_is_no_function_is_refused(session: Session, work: Any) -> None:
         session.plan_of(work)
 
 
-def test_an_asynchronous_function_is_refused_by_a_session_that_cannot_await_it(session: Session) -> None:
+def test_a_synchronous_session_refuses_asynchronous_functions(session: Session) -> None:
     async def work(tx: Transaction) -> None:
         tx.delete(USER)
 
@@ -55,7 +55,7 @@ def test_a_function_for_the_commit_is_not_called(session: Session) -> None:
         pytest.param(lambda session, user: session.plan_of(lambda tx: tx.save(user)), id="plan_of"),
     ],
 )
-def test_an_object_whose_last_write_has_no_known_outcome_is_not_planned(
+def test_an_object_with_a_write_of_unknown_outcome_is_not_planned(
     plan: Callable[[Session, User], Plan],
 ) -> None:
     transport = ScriptedTransport(NoAnswer("timeout"), NoAnswer("timeout"))

@@ -47,7 +47,7 @@ def test_a_doubt_about_unknown_attributes_says_how_to_name_them(raw: Raw) -> Non
 
 
 @pytest.mark.parametrize("named", [app, Group, Member])
-def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw, named: Any) -> None:
+def test_a_total_is_doubtful_if_a_source_cannot_be_read(raw: Raw, named: Any) -> None:
     raw.change(app, member("ann"), status={"N": "1"})
     raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
     stored = raw.items(app)
@@ -146,9 +146,7 @@ def test_a_division_or_rate_that_makes_no_sense_is_refused(options: Any) -> None
 
 @pytest.mark.parametrize("verb", ["verify", "repair", "backfill"])
 @pytest.mark.parametrize("wrong", [{"progress": 1}, {"dry_run": "no"}])
-def test_wrong_arguments_are_refused_by_the_call_and_not_by_the_first_result(
-    raw: Raw, verb: str, wrong: dict[str, Any]
-) -> None:
+def test_wrong_arguments_are_refused_by_the_call_itself(raw: Raw, verb: str, wrong: dict[str, Any]) -> None:
     if verb != "verify" or "dry_run" not in wrong:
         with pytest.raises(UsageError):
             getattr(tools, verb)(raw.session, app, **wrong)

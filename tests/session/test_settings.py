@@ -107,7 +107,7 @@ def test_a_setting_that_would_do_something_else_is_refused(setting: dict[str, An
 
 
 @pytest.mark.parametrize("name", [None, "", "a b", 5])
-def test_a_function_that_gives_no_name_of_a_table_is_refused_before_anything_is_sent(name: Any) -> None:
+def test_a_function_that_names_no_table_is_refused_unsent(name: Any) -> None:
     session = Session(transport=ScriptedTransport(), table_names=lambda _: name)
     with pytest.raises(UsageError, match=rf"names the table '\w+' {name!r}, which is not 3 to 255 of"):
         session.get(Stock, sku="a")

@@ -56,7 +56,7 @@ def test_sound_totals_are_sound_whatever_is_verified(session: Session) -> None:
 @pytest.mark.parametrize(
     "named", [Club, Award, awards, Team, Person], ids=["Club", "Award", "awards", "Team", "Person"]
 )
-def test_an_item_that_cannot_be_read_makes_the_totals_of_a_derived_class_doubtful(
+def test_an_unreadable_item_makes_totals_of_a_subclass_doubtful(
     session: Session, moto: Transport, named: Any
 ) -> None:
     written(session)
@@ -70,9 +70,7 @@ def test_an_item_that_cannot_be_read_makes_the_totals_of_a_derived_class_doubtfu
     assert items(moto, teams)["TEAM#b TEAM"]["people"] == {"N": "1"}
 
 
-def test_the_totals_of_a_derived_class_are_repaired_by_what_is_counted_in_both(
-    session: Session, moto: Transport
-) -> None:
+def test_totals_of_a_subclass_are_repaired_from_all_its_sources(session: Session, moto: Transport) -> None:
     written(session)
     club = items(moto, teams)["TEAM#b TEAM"]
     put(moto, {**club, "people": {"N": "7"}, "awards": {"N": "9"}}, teams)

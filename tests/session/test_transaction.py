@@ -224,7 +224,7 @@ def test_a_hook_may_write_through_the_session(session: Session) -> None:
     assert session.exists(Stock, sku="later")
 
 
-def test_a_hook_that_raises_undoes_nothing_and_the_others_have_their_turn(session: Session) -> None:
+def test_a_hook_that_raises_does_not_keep_the_others_from_running(session: Session) -> None:
     called: list[int] = []
     stock = Stock(sku="s")
     with pytest.raises(ZeroDivisionError) as raised:
@@ -244,7 +244,7 @@ async def send_mail() -> None:
 
 
 @pytest.mark.parametrize("hook", [send_mail, partial(send_mail)], ids=["function", "partial"])
-def test_an_asynchronous_hook_is_refused_because_nobody_would_await_it(
+def test_an_asynchronous_hook_is_refused_by_a_plain_session(
     session: Session, wire: FaultyTransport, hook: Callable[[], object]
 ) -> None:
     with pytest.raises(UsageError, match="asynchronous function"):
@@ -303,7 +303,7 @@ def test_run_gives_up_after_its_attempts(session: Session) -> None:
 
 
 @pytest.mark.parametrize("edits", [False, True])
-def test_of_two_loaded_objects_of_one_entity_nobody_says_what_is_stored(
+def test_two_loaded_objects_that_disagree_say_nothing_is_stored(
     session: Session, wire: FaultyTransport, edits: bool
 ) -> None:
     session.save(Stock(sku="s", left=5))
@@ -321,7 +321,7 @@ def test_of_two_loaded_objects_of_one_entity_nobody_says_what_is_stored(
     assert wire.calls == []
 
 
-def test_run_does_not_take_a_stale_entity_that_work_raises_for_a_lost_race(session: Session) -> None:
+def test_run_hands_on_a_stale_entity_that_work_itself_raises(session: Session) -> None:
     session.save(Stock(sku="s"))
     calls: list[int] = []
 
@@ -387,7 +387,7 @@ def test_run_repeats_after_contention(session: Session, moto: Transport) -> None
         Session(transport=FaultyTransport(moto, conflict(times=99)), clock=FakeClock()).run(work, attempts=2)
 
 
-def test_a_hook_that_raises_does_not_make_run_repeat_what_is_committed(session: Session) -> None:
+def test_run_does_not_repeat_after_a_hook_that_raises(session: Session) -> None:
     stale = session.save(Stock(sku="s"))
     session.update(Key(Stock, sku="s"), F.left.add(1))
     calls: list[int] = []

@@ -57,7 +57,7 @@ DELETED: list[tuple[Damage, FindingKind]] = [
     ("is_deleted", "damage", "expected"),
     [(False, *one) for one in LIVE] + [(True, *one) for one in DELETED],
 )
-def test_what_is_wrong_with_versions_of_a_derived_class_is_found_with_it(
+def test_wrong_versions_of_a_subclass_are_found_with_it(
     session: Session, moto: Transport, is_deleted: bool, damage: Damage, expected: FindingKind
 ) -> None:
     story = session.save(Story(slug="a"))

@@ -110,7 +110,7 @@ def test_every_attempt_says_how_it_ended(lines: Any) -> None:
     ]
 
 
-def test_the_codes_of_a_cancelled_transaction_are_named_and_an_interruption_is_told(lines: Any) -> None:
+def test_codes_of_a_cancelled_transaction_are_logged(lines: Any) -> None:
     def interrupted(call: Call) -> Reply:
         raise KeyboardInterrupt
 

@@ -52,7 +52,7 @@ def folded(facts: Sequence[Fact]) -> MemoryFactStore:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damages=DAMAGES, random=st.randoms(use_true_random=False))
-def test_the_findings_are_the_same_whoever_judges_which_item_and_which_address(
+def test_findings_do_not_depend_on_who_judges_which_item(
     left: Items, damages: list[tuple[str, int]], random: Any
 ) -> None:
     items = {table: copy.deepcopy(found) for table, found in left.items()}

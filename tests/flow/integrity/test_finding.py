@@ -24,7 +24,7 @@ def test_why_a_finding_is_uncertain_is_told_with_it() -> None:
     assert str(finding) == "total of Team in app, PK=a: n is 1 (uncertain: who knows)"
 
 
-def test_the_entities_among_which_a_person_chooses_are_named_as_far_as_a_sentence_has_room() -> None:
+def test_a_finding_names_as_many_entities_as_it_has_room_for() -> None:
     def said(holders: int, *, repairable: bool = False) -> str:
         owners = [item_named({"PK": {"S": f"USER#{number}"}}) for number in range(holders)]
         at = ItemAddress(APP, {"PK": {"S": "email#a"}})

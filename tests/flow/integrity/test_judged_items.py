@@ -121,7 +121,7 @@ def _membership(user: str, hours: str) -> Item:
     return {**key, **fields, "_type": {"S": "Membership"}}
 
 
-def test_a_sum_that_dynamodb_cannot_store_is_reported_without_a_repair() -> None:
+def test_a_sum_beyond_38_digits_is_reported_without_a_repair() -> None:
     """Another program wrote what is counted: a session would have refused the second of the two."""
     group: Item = {**GROUP, "_type": {"S": "Group"}, "group": {"S": "wide"}, "members": {"N": "2"}}
     (one,) = judge_items({app: [group, _membership("a", "1E+30"), _membership("b", "1E-30")]}, NOW)
@@ -129,7 +129,7 @@ def test_a_sum_that_dynamodb_cannot_store_is_reported_without_a_repair() -> None
     assert one.uncertain_because.endswith("has 61 significant digits, and DynamoDB stores at most 38")
 
 
-def test_a_missing_target_that_could_not_have_its_total_is_reported_without_a_repair() -> None:
+def test_a_missing_target_that_allows_no_total_is_only_reported() -> None:
     scope = Scope((app,), (), lambda: UnitOfWork(NOW, "w", str), with_new_targets=True)
     totals = {"members": Decimal(2), "hours": Decimal("1E+30")}
 

@@ -112,7 +112,7 @@ def unchanged(raw: Raw, *named: Any) -> list[RepairResult]:
 
 
 @pytest.mark.parametrize("named", [old, OldTeam, OldPerson])
-def test_a_total_that_may_count_an_unknown_class_is_reported_and_not_written(team: Raw, named: Any) -> None:
+def test_a_total_that_may_count_an_unknown_class_is_only_reported(team: Raw, named: Any) -> None:
     """Without the module of Guest the team looks as if it had a member too many."""
     team.session.save(Guest(team="a", name="gil"))
     assert list(tools.verify(team.session, whole)) == []
@@ -121,7 +121,7 @@ def test_a_total_that_may_count_an_unknown_class_is_reported_and_not_written(tea
     assert all("'Guest'" in one.finding.uncertain_because for one in totals)
 
 
-def test_an_unknown_class_that_is_saved_while_totals_are_counted_is_noticed(team: Raw) -> None:
+def test_an_unknown_class_saved_during_a_recount_is_noticed(team: Raw) -> None:
     team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
     clock, transport = FakeClock(), team.transport
 
@@ -139,7 +139,7 @@ def test_an_unknown_class_that_is_saved_while_totals_are_counted_is_noticed(team
     assert told(repair(session, old)) == [(FindingKind.TOTAL, Outcome.SKIPPED, True)]
 
 
-def test_items_of_other_programs_without_a_type_do_not_keep_totals_from_being_repaired(team: Raw) -> None:
+def test_untyped_items_of_others_do_not_prevent_repair_of_totals(team: Raw) -> None:
     team.put(whole, key_of("JOB#1", "JOB"), state=text("done"))
     team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
     assert told(repair(team.session, old)) == [

@@ -109,7 +109,7 @@ def items(transport: Transport) -> Any:
     missing=st.sets(st.sampled_from((*CLASSES, *PARTS)), min_size=1, max_size=3),
     named=st.sampled_from(("staff", "Team", "Person")),
 )
-def test_a_program_with_some_declarations_changes_nothing_that_is_right(
+def test_a_program_with_few_declarations_changes_nothing_right(
     moto_transport: Transport, herd: Any, missing: set[str], named: str
 ) -> None:
     with MEMORY.empty():

@@ -14,7 +14,7 @@ def test_a_query_names_one_table_and_a_batch_each_of_its() -> None:
     assert cost == ReadCost(requests=3, read_units=4.0)
 
 
-def test_no_cost_is_lost_if_the_flows_of_a_repair_count_in_several_threads() -> None:
+def test_no_cost_is_lost_if_several_threads_count() -> None:
     interval = sys.getswitchinterval()
     cost, reply = ReadCost(), {"ConsumedCapacity": {"CapacityUnits": 0.5}}
 

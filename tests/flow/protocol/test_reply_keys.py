@@ -48,6 +48,6 @@ def test_the_items_of_one_moment_are_in_the_order_of_their_keys() -> None:
 
 
 @pytest.mark.parametrize(("item", "key"), [({"n": SOUND["n"]}, "b"), ({}, "n")])
-def test_an_item_of_one_moment_without_its_key_is_not_taken_for_absent(item: Any, key: str) -> None:
+def test_a_snapshot_item_without_its_key_is_not_taken_for_absent(item: Any, key: str) -> None:
     with pytest.raises(Unreachable, match=f"an item without its key '{key}'"):
         items_at_once({"Responses": [{"Item": item}]}, [TABLE])

@@ -61,7 +61,7 @@ def test_throttles_are_repeated(refusal: Refusal) -> None:
     assert conflict_in(refusal) is None
 
 
-def test_a_signature_of_another_time_is_repeated_once_the_clock_is_set() -> None:
+def test_a_signature_of_another_time_is_repeated_after_clock_skew() -> None:
     refusal = Refusal(WRONG_CLOCK)
     assert is_retryable(refusal)
     assert conflict_in(refusal) is throttle_in(refusal) is None
@@ -73,7 +73,7 @@ def test_what_repeating_cannot_help_is_final(refusal: Refusal) -> None:
     assert not is_retryable(refusal)
 
 
-def test_a_conflict_beside_a_failed_condition_is_repeated_before_anyone_is_blamed() -> None:
+def test_a_conflict_beside_a_failed_condition_is_repeated_first() -> None:
     assert is_retryable(cancelled("ConditionalCheckFailed", "TransactionConflict"))
     assert is_retryable(cancelled("ThrottlingError", "ConditionalCheckFailed"))
 

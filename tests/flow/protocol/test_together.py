@@ -37,7 +37,7 @@ def test_one_flow_is_run_where_it_is_asked_for() -> None:
     assert isinstance(next(outcome), Call)
 
 
-def test_with_a_limit_of_one_flows_run_one_after_another_in_the_callers_thread() -> None:
+def test_flows_with_a_limit_of_one_run_in_the_callers_thread() -> None:
     def both() -> Flow[list[int]]:
         return (yield from gather([asking(1, []), asking(2, [])], 1))
 

@@ -126,9 +126,7 @@ def test_what_no_class_knows_is_kept_and_index_keys_are_made_anew(
     assert not {"GSI1PK", "GSI1SK"} & found.keys()
 
 
-def test_what_is_refused_is_told_with_its_place_and_can_be_loaded_later(
-    moto: Transport, lines: list[bytes], tmp_path: Path
-) -> None:
+def test_refused_lines_are_told_with_their_place(moto: Transport, lines: list[bytes], tmp_path: Path) -> None:
     session = opened(moto, shop)
     rival = session.save(Player(name="rival", email="ann@x"))
     bad = [
@@ -235,7 +233,7 @@ class _Keeper:
     ],
 )
 @pytest.mark.parametrize("raw", [True, False])
-def test_a_file_in_which_nothing_can_be_used_is_an_error_and_sends_nothing(
+def test_a_file_without_a_usable_line_is_an_error_and_sends_nothing(
     tmp_path: Path, text: str, raw: bool
 ) -> None:
     file = tmp_path / "file.json"
@@ -283,7 +281,7 @@ class Deadly:
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_a_load_that_is_interrupted_anywhere_is_repeated_and_loses_nothing(
+def test_an_interrupted_load_can_be_repeated_without_loss(
     moto: Transport, lines: list[bytes], tmp_path: Path, raw: bool
 ) -> None:
     files = tmp_path / "one.gz", tmp_path / "two"
@@ -351,7 +349,7 @@ def test_the_table_itself_decides_what_ends_a_load(lines: list[bytes]) -> None:
 # -- items as they are -------------------------------------------------------------------------------------------------
 
 
-def test_items_left_out_or_unanswered_are_put_again_and_one_that_is_refused_alone(lines: list[bytes]) -> None:
+def test_unprocessed_items_are_put_again_and_a_refused_one_alone(lines: list[bytes]) -> None:
     items = [json.loads(line)["Item"] for line in lines[:3]]
     puts = [{"PutRequest": {"Item": item}} for item in items]
     transport = ScriptedTransport(
@@ -368,7 +366,7 @@ def test_items_left_out_or_unanswered_are_put_again_and_one_that_is_refused_alon
     assert [len(one) for one in sent] == [3, 3, 2, 1, 1]
 
 
-def test_an_item_without_the_key_of_the_table_is_refused_before_it_is_sent() -> None:
+def test_an_item_without_the_tables_key_is_refused_unsent() -> None:
     session = Session(transport=ScriptedTransport(), clock=FakeClock())
     loaded = tools.load(session, shop, BytesIO(item_line({"PK": {"N": "1"}, "SK": {"S": "x"}})), raw=True)
     assert [one.error for one in loaded.refused] == ["DecodeError"]
@@ -452,9 +450,7 @@ def test_what_is_dumped_as_entities_is_loaded_as_it_was(moto: Transport, lines: 
     assert of_both[0] == of_both[1]
 
 
-def test_an_item_that_cannot_be_read_is_told_where_entities_are_dumped(
-    moto: Transport, lines: list[bytes]
-) -> None:
+def test_an_unreadable_item_is_told_where_entities_are_dumped(moto: Transport, lines: list[bytes]) -> None:
     told: list[DecodeError] = []
     session = opened(moto, shop, on_decode_error=told.append)
     broken: Any = {"PK": {"S": "PAGE#x"}, "SK": {"S": "v0_PAGE"}, "_type": {"S": "Page"}, "name": {"S": "x"}}
@@ -510,9 +506,7 @@ class Watched(BytesIO):
         return super().__next__()
 
 
-def test_files_of_an_asynchronous_session_are_not_used_in_the_thread_of_its_loop(
-    moto: Transport, lines: list[bytes]
-) -> None:
+def test_an_asynchronous_session_uses_files_outside_of_its_loop(moto: Transport, lines: list[bytes]) -> None:
     name = opened(moto, shop)._context.table_name(shop.name)
     source, target = Watched(b"".join(lines)), Watched()
 
@@ -530,9 +524,7 @@ def test_files_of_an_asynchronous_session_are_not_used_in_the_thread_of_its_loop
     assert sorted(target.getvalue().splitlines(keepends=True)) == sorted(lines)
 
 
-def test_a_dump_that_is_cancelled_ends_when_nobody_uses_its_file_any_more(
-    moto: Transport, lines: list[bytes]
-) -> None:
+def test_a_cancelled_dump_ends_when_its_file_is_closed(moto: Transport, lines: list[bytes]) -> None:
     name = opened(moto, shop)._context.table_name(shop.name)
     begun, may_go_on = Event(), Event()
 
