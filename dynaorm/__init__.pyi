@@ -3,7 +3,7 @@ from dynaorm.entity.base import detached as detached
 from dynaorm.entity.classify import entity_of as entity_of
 from dynaorm.entity.codec.container import AnyValue as AnyValue
 from dynaorm.entity.key import Key as Key
-from dynaorm.entity.mapping.declared_parts import Aggregate as Aggregate
+from dynaorm.entity.mapping.aggregate import Aggregate as Aggregate
 from dynaorm.entity.marker import Attribute as Attribute
 from dynaorm.entity.marker import Computed as Computed
 from dynaorm.entity.marker import CreatedAt as CreatedAt

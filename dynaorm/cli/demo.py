@@ -11,10 +11,10 @@ import click
 from dynaorm.cli.frame import Option, command
 from dynaorm.cli.layout import new_file, open_in_browser
 from dynaorm.cli.terminal import WIDTH, is_terminal, width_of_lines, wrapped, write_line
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.entry import classify
-from dynaorm.description.tables import describe
 from dynaorm.entity.base import Entity
-from dynaorm.entity.mapping.declared_parts import Aggregate
+from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError

@@ -36,11 +36,11 @@ from dynaorm.cli.terminal import (
     write_line,
     write_sentences,
 )
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.classes import name_of
 from dynaorm.description.description import AccessPattern, TableDescription
 from dynaorm.description.entry import Entry, classify
 from dynaorm.description.sample_items import samples
-from dynaorm.description.tables import describe
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of

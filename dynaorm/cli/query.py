@@ -34,8 +34,8 @@ from dynaorm.cli.values import (
     value_of,
     values_of,
 )
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.entry import Entry, classify, entity_in, secret_in_any
-from dynaorm.description.tables import describe
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import KeyAttribute, Table

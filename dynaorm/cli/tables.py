@@ -13,8 +13,8 @@ from dynaorm.cli.frame import FILE, AsJson, ConnectionOptions, Modules, Option, 
 from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.cli.terminal import CLEAN, FOUND, complain, write_line, write_sentences
 from dynaorm.cli.verify import AtMost, Checkpoint, FindingsRun, Rate, Segments
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.description import TableDescription
-from dynaorm.description.tables import describe
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError

@@ -1,3 +1,5 @@
+from dynaorm.description.access_patterns import describe as describe
+from dynaorm.description.access_patterns import differences as differences
 from dynaorm.description.answer import answer_of as answer_of
 from dynaorm.description.answer import call_of as call_of
 from dynaorm.description.answer import values_of as values_of
@@ -18,8 +20,6 @@ from dynaorm.description.description import VectorDescription as VectorDescripti
 from dynaorm.description.entry import Entry as Entry
 from dynaorm.description.entry import classify as classify
 from dynaorm.description.sample_items import samples as samples
-from dynaorm.description.tables import describe as describe
-from dynaorm.description.tables import differences as differences
 from dynaorm.flow.table_definition import Difference as Difference
 from dynaorm.flow.table_definition import TableStep as TableStep
 from dynaorm.flow.table_definition import table_steps as table_steps

@@ -22,8 +22,9 @@ from dynaorm.description.description import (
 )
 from dynaorm.entity.declare.catalog import cached_per_table, catalog_of
 from dynaorm.entity.key_part import KeyPart
-from dynaorm.entity.mapping.declared_parts import Constraint, IndexMapping, When
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.index_places import IndexMapping, When
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.marker import OneOf, parse_markers
 from dynaorm.entity.table import Table

@@ -14,8 +14,8 @@ from dynaorm.entity.classify import NotAnEntity, checked_item, class_of, key_beg
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
 from dynaorm.entity.internal_items import OWNER, key_in, owner_in
 from dynaorm.entity.key_part import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE, KeyPart
-from dynaorm.entity.mapping.declared_parts import IndexMapping
 from dynaorm.entity.mapping.derive import placed_in
+from dynaorm.entity.mapping.index_places import IndexMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import DynaormError

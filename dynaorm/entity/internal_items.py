@@ -14,7 +14,7 @@ from dynaorm.item.value import AttributeValue, Item
 #         item also says in which table the owner is.
 # Rule 3. An owner that does not say so may be in any of the tables: other programs write such.
 #
-# Its key is made in ``entity/mapping/declared_parts.py``. When it is written, and under which condition, is decided in
+# Its key is made in ``entity/mapping/index_places.py``. When it is written, and under which condition, is decided in
 # ``plan/guards.py``.
 
 

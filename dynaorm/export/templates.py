@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.argument import all_of, check_flag, check_kind
+from dynaorm.description.access_patterns import differences
 from dynaorm.description.description import (
     IndexDescription,
     KeyAttributeDescription,
     TableDescription,
     check_description,
 )
-from dynaorm.description.tables import differences
 from dynaorm.entity.table import table_namer
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown

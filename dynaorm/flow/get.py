@@ -9,7 +9,7 @@ from dynaorm.argument import check_flag
 from dynaorm.entity.classify import live_class
 from dynaorm.entity.internal_items import key_in, owner_in, says_another
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.declared_parts import Constraint, GuardKey
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table

@@ -9,8 +9,8 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.call import Context, Flow
-from dynaorm.flow.walk import Walk
-from dynaorm.flow.wanted import ResultFilter
+from dynaorm.flow.query_pages import Walk
+from dynaorm.flow.result_filter import ResultFilter
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 from dynaorm.query.explain import explained
 from dynaorm.query.filter import Filter, canonical

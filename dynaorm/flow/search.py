@@ -11,7 +11,7 @@ from typing import Any
 
 from dynaorm.flow.call import Call, Context, Flow, ReadCost, Reply, gather
 from dynaorm.flow.read import check_keys, part_of, repeat
-from dynaorm.flow.wanted import CONCURRENCY, Progress, ResultFilter
+from dynaorm.flow.result_filter import CONCURRENCY, Progress, ResultFilter
 from dynaorm.item.condition import all_of, equals, render
 from dynaorm.item.path import Placeholders
 from dynaorm.query.explain import explained_search

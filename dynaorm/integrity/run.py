@@ -15,7 +15,7 @@ from typing import Any, Final
 from dynaorm.argument import check_count, check_flag, check_kind, names_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key_part import KeyPart
-from dynaorm.entity.mapping.declared_parts import When
+from dynaorm.entity.mapping.index_places import When
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError

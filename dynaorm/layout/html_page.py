@@ -18,6 +18,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from dynaorm.argument import check_kind
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.answer import answer_of, values_of
 from dynaorm.description.description import (
     AccessPattern,
@@ -27,7 +28,6 @@ from dynaorm.description.description import (
 )
 from dynaorm.description.entry import Entry, check_entries, entity_in
 from dynaorm.description.sample_items import samples
-from dynaorm.description.tables import describe
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table

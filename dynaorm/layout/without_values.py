@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.classes import name_of
 from dynaorm.description.description import ClassDescription, TemplateDescription
 from dynaorm.description.entry import Entry
-from dynaorm.description.tables import describe
 from dynaorm.entity.internal_items import OWNER
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table

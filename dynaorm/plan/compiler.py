@@ -41,8 +41,8 @@ from dynaorm.plan.plan import (
     effects_of,
 )
 from dynaorm.plan.stored import ItemChange, ItemUpdate, StoredItem
-from dynaorm.plan.targets import additions, with_additions
 from dynaorm.plan.token import token_item_of
+from dynaorm.plan.total_targets import additions, with_additions
 from dynaorm.plan.values import apply_field_changes, changes_of
 from dynaorm.record import record
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from dynaorm.entity.declare.catalog import cached_per_table, entities_of, expiring, of_type, stored_class
 from dynaorm.entity.foreign_item import not_found
-from dynaorm.entity.mapping.declared_parts import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.derive import placed_in
+from dynaorm.entity.mapping.index_places import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError

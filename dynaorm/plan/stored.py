@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, final
 from dynaorm.entity.declare.catalog import class_of_type, stored_class, type_in
 from dynaorm.entity.foreign_item import UnexpectedItem, foreign_item
 from dynaorm.entity.key import Key, stored_key
-from dynaorm.entity.mapping.declared_parts import IndexPlaces
 from dynaorm.entity.mapping.derive import placed_in
+from dynaorm.entity.mapping.index_places import IndexPlaces
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.state import Loaded

@@ -9,7 +9,7 @@ from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.declared_parts import AggregateMapping
+from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident, Table, ident_of

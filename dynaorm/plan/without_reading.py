@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from dynaorm.entity.mapping.declared_parts import IndexPlaces
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.index_places import IndexPlaces
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from dynaorm.entity.key_part import KeyPart
-from dynaorm.entity.mapping.declared_parts import IndexMapping
+from dynaorm.entity.mapping.index_places import IndexMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.validate import fitted, validated_field, values_in

@@ -7,7 +7,7 @@ from typing import Any
 from dynaorm.entity.classify import literal_beginning
 from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, check_not_redeclared
 from dynaorm.entity.key_part import KeyPart
-from dynaorm.entity.mapping.declared_parts import IndexMapping
+from dynaorm.entity.mapping.index_places import IndexMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import AnyIndex, IndexOf, KeyAttribute, Table
 from dynaorm.entity.text.scalar import may_meet, shape_of_text

@@ -21,10 +21,10 @@ from dynaorm import (
     Unique,
     UpdatedAt,
 )
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.description import TableDescription
 from dynaorm.description.entry import Entry, classify
 from dynaorm.description.sample_items import samples
-from dynaorm.description.tables import describe
 from dynaorm.record import replace
 
 desk: Final = Table("desk", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynaorm.description.access_patterns import describe
 from dynaorm.description.answer import answer_of, call_of
 from dynaorm.description.description import TableDescription
 from dynaorm.description.entry import Entry
-from dynaorm.description.tables import describe
 from dynaorm.layout import ItemSource, render_html
 from dynaorm.layout.html_page import PLANNED
 from dynaorm.record import replace

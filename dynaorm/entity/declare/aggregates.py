@@ -16,7 +16,8 @@ from typing import Any, Final
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.draft import Draft
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
-from dynaorm.entity.mapping.declared_parts import Aggregate, AggregateMapping, declared_when
+from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
+from dynaorm.entity.mapping.index_places import declared_when
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.marker import declarations_of, tree_of_field
 from dynaorm.entity.text.scalar import Scalar, scalar_of

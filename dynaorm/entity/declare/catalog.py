@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dynaorm.entity.key_part import DELETED, VERSION_TYPE
-from dynaorm.entity.mapping.declared_parts import Constraint
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.entity.text.scalar import may_meet

@@ -20,16 +20,10 @@ from dynaorm.entity.key_part import (
     VersionTemplate,
     encoded_scalar,
 )
-from dynaorm.entity.mapping.declared_parts import (
-    Aggregate,
-    AggregateMapping,
-    Constraint,
-    IndexMapping,
-    StoredComputedField,
-    UndeclaredKey,
-    places_of,
-)
+from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import ComputedValue, FieldMapping, computed_field_value, nested_value
+from dynaorm.entity.mapping.index_places import IndexMapping, StoredComputedField, UndeclaredKey, places_of
 from dynaorm.entity.marker import (
     AnnotatedField,
     Attribute,

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from dynaorm.entity.core_schema import is_model_of_fields
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates
+from dynaorm.entity.declare.constraints import constraints
 from dynaorm.entity.declare.draft import ClassOptions, Draft, misnamed_fields
 from dynaorm.entity.declare.fields import (
     attributes,
@@ -27,7 +28,6 @@ from dynaorm.entity.declare.fields import (
 )
 from dynaorm.entity.declare.keys import (
     choices,
-    constraints,
     indexes,
     places,
     primary_key,
@@ -38,7 +38,7 @@ from dynaorm.entity.declare.keys import (
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.key_part import BOOKKEEPING, Versioning
-from dynaorm.entity.mapping.declared_parts import When
+from dynaorm.entity.mapping.index_places import When
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
 from dynaorm.entity.marker import (
     Computed,

@@ -24,8 +24,9 @@ from dynaorm.entity.codec.value import optional
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.declare.draft import Draft
 from dynaorm.entity.key_part import VERSION
-from dynaorm.entity.mapping.declared_parts import Aggregate, StoredComputedField
+from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.index_places import StoredComputedField
 from dynaorm.entity.mapping.mapping import Discriminator
 from dynaorm.entity.marker import (
     MARKERS,

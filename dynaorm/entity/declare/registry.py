@@ -21,7 +21,7 @@ from dynaorm.entity.declare.catalog import (
 from dynaorm.entity.declare.draft import declared_options
 from dynaorm.entity.expiry import WORDS, Expiry
 from dynaorm.entity.internal_items import OWNER, TABLE, TOKEN_PREFIX
-from dynaorm.entity.mapping.declared_parts import Constraint
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.entity.text.scalar import Shape, may_meet, shape_of_text

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from dynaorm.entity.mapping.declared_parts import Constraint, GuardKey, IndexMapping, IndexPlaces
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.index_places import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template import KeyValueError

@@ -17,16 +17,16 @@ from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.key_part import BOOKKEEPING, DELETED, VERSION, VERSION_AT, KeyPart, Versioning
-from dynaorm.entity.mapping.declared_parts import (
-    AggregateMapping,
-    Constraint,
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.field import ComputedValue, FieldMapping, KeyFields, key_fields_of, with_computed
+from dynaorm.entity.mapping.index_places import (
     IndexMapping,
     IndexPlaces,
     StoredComputedField,
     UndeclaredKey,
     places_of,
 )
-from dynaorm.entity.mapping.field import ComputedValue, FieldMapping, KeyFields, key_fields_of, with_computed
 from dynaorm.entity.mapping.item_encoder import ItemEncoder
 from dynaorm.entity.mapping.loader import Loader
 from dynaorm.entity.mapping.primary_key import PrimaryKey

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -129,4 +130,16 @@ def checked_credentials(given: GivenCredentials | None) -> CredentialSource | No
     raise UsageError(
         problem=f"credentials= is a {type(given).__name__} without get_frozen_credentials()",
         remedy="give botocore.credentials.Credentials(access_key, secret_key), or boto3.Session(...).get_credentials()",
+    )
+
+
+def environment_credentials() -> FixedCredentials | None:
+    """Those that environment variables alone name; None if they name none."""
+    if not os.environ.get("AWS_ACCESS_KEY_ID") or not os.environ.get("AWS_SECRET_ACCESS_KEY"):
+        return None
+    return FixedCredentials(
+        os.environ["AWS_ACCESS_KEY_ID"],
+        os.environ["AWS_SECRET_ACCESS_KEY"],
+        # The order of botocore's EnvProvider.
+        os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
     )

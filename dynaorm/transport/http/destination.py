@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.late import late
 from dynaorm.record import record
-from dynaorm.transport.http.credentials import CredentialSource, FixedCredentials
+from dynaorm.transport.http.credentials import CredentialSource, environment_credentials
 from dynaorm.transport.settings import Endpoint, Proxy, endpoint_of, proxy_of, region_of
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class _Found:
 def _from_environment(
     region: str | None, endpoint: str | None, given: CredentialSource | None, *, like_botocore: bool
 ) -> _Found | None:
-    credentials = given or _environment_credentials()
+    credentials = given or environment_credentials()
     if credentials is None:
         return None
     region = region_of(region, endpoint, lambda: os.environ.get("AWS_DEFAULT_REGION"))
@@ -210,17 +210,6 @@ def _from_environment(
 def _account_of(credentials: CredentialSource) -> str | None:
     """The AWS account of credentials, if they name it."""
     return getattr(credentials.get_frozen_credentials(), "account_id", None) or None
-
-
-def _environment_credentials() -> FixedCredentials | None:
-    if not os.environ.get("AWS_ACCESS_KEY_ID") or not os.environ.get("AWS_SECRET_ACCESS_KEY"):
-        return None
-    return FixedCredentials(
-        os.environ["AWS_ACCESS_KEY_ID"],
-        os.environ["AWS_SECRET_ACCESS_KEY"],
-        # The order of botocore's EnvProvider (Rule 1).
-        os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
-    )
 
 
 def _from_botocore(

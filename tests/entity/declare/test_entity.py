@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 
 from dynaorm import Entity, Key, Table, Unique, Versioned
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.mapping.declared_parts import GuardKey
+from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError

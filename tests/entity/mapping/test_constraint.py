@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.mapping.declared_parts import Constraint
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.text.scalar import scalar_of
 
 

@@ -19,7 +19,7 @@ from dynaorm.entity.classify import NotAnEntity, classify, shown_key
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
 from dynaorm.entity.internal_items import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
 from dynaorm.entity.key import found_key, stored_key
-from dynaorm.entity.mapping.declared_parts import GuardKey
+from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.table import Table, ident_of

@@ -18,7 +18,7 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import found_key, stored_key
-from dynaorm.entity.mapping.declared_parts import AggregateMapping
+from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Ident, Table
 from dynaorm.entity.template import KeyValueError
@@ -61,7 +61,7 @@ from dynaorm.plan.derived import DerivedKind, EntitySide, Holding
 from dynaorm.plan.derived_kinds import can_create_from_key
 from dynaorm.plan.intent import Reads, UnitOfWork
 from dynaorm.plan.plan import Operations, Planned
-from dynaorm.plan.targets import addition
+from dynaorm.plan.total_targets import addition
 from dynaorm.plan.totals import (
     TOTALS,
     Contribution,

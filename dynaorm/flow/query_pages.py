@@ -18,7 +18,7 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import Unreachable
 from dynaorm.flow.call import Call, Context, Flow, ReadCost, Reply, gather, last_key
 from dynaorm.flow.read import BATCH_GET_LIMIT, check_keys, repeat
-from dynaorm.flow.wanted import (
+from dynaorm.flow.result_filter import (
     CONCURRENCY,
     FoundItem,
     Progress,
