@@ -250,7 +250,11 @@ class Killing:
     def _is_killed(self, change: Change, items: list[pytest.Item], functions: list[FunctionType]) -> bool:
         child = os.fork()
         if child == 0:
-            os._exit(self._run(change, items, functions))
+            status = 1  # an error that ends pytest is noticed, too; the child must never go on as if it were the parent
+            try:
+                status = self._run(change, items, functions)
+            finally:
+                os._exit(status)
         end = time.monotonic() + 3 * SECONDS + 20
         while time.monotonic() < end:
             done, status = os.waitpid(child, os.WNOHANG)
@@ -271,7 +275,7 @@ class Killing:
             code = new.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
             if code is not None and code.co_freevars == function.__code__.co_freevars:
                 function.__code__ = code
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items, None][1:], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed:
                 return 1
