@@ -8,7 +8,6 @@ from itertools import repeat as repeated
 from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.entity.classify import live_class
-from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.reader import ReplyReader, reader_of
@@ -123,10 +122,11 @@ def _is_finite(text: str) -> bool:
 
 
 if TYPE_CHECKING:
+    from dynaorm.entity import foreign_item
     from dynaorm.flow import call
     from dynaorm.plan.intent import Reads
 else:
-    late(globals(), call="dynaorm.flow.call")
+    late(globals(), foreign_item="dynaorm.entity.foreign_item", call="dynaorm.flow.call")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
@@ -389,7 +389,7 @@ def load(
     if stored is not None and item is not None:
         return stored.loader.hydrate(item)
     if required is not None:
-        raise not_found(mapping, required, item, now)
+        raise foreign_item.not_found(mapping, required, item, now)
     return None
 
 
