@@ -26,6 +26,8 @@ from dynaorm.session.settings import (
 from dynaorm.transport.process import NotPicklable
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping import mapping as mappings
     from dynaorm.entity.table import IndexOf, Table
@@ -72,11 +74,11 @@ else:
         write="dynaorm.flow.write",
     )
 
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
-E = TypeVar("E")
+A = TypeVar("A", bound="BaseModel")
+B = TypeVar("B", bound="BaseModel")
+C = TypeVar("C", bound="BaseModel")
+D = TypeVar("D", bound="BaseModel")
+E = TypeVar("E", bound="BaseModel")
 T = TypeVar("T")
 
 Source: TypeAlias = "type[E] | IndexOf[E]"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from inspect import isawaitable
-from typing import Any, Final, Never, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeVar, overload
 from weakref import ref
 
 from dynaorm.argument import check_count, check_flag, check_function, check_plain_function
@@ -32,7 +32,10 @@ from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save, check_token
 from dynaorm.record import replace
 from dynaorm.session.chain import no_condition
 
-E = TypeVar("E")
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+E = TypeVar("E", bound="BaseModel")
 T = TypeVar("T")
 
 
@@ -247,7 +250,7 @@ class Transaction:
         self._refuse_ended()
         self.hooks.append(hook)
 
-    def _add(self, intent: Intent, result: E) -> E:
+    def _add(self, intent: Intent, result: T) -> T:
         _mapping_of_target(target_of_intent(intent))  # raises UsageError at once for what is no entity
         self._refuse_ended()
         self._intents.append(intent)

@@ -185,6 +185,10 @@ def mistakes(session: Session) -> None:
     User(user_name="bo", email="bo@example.com", full_name=5)  # type: ignore[arg-type]
     Point(name="p", x=Decimal(1)).x = Decimal(2)  # type: ignore[misc]
     session.get(Key(User, user_id="u1"), verison=1)  # type: ignore[call-overload]
+    session.save(None)  # type: ignore[type-var]
+    session.save(session.get(User, user_id="u1"))  # type: ignore[type-var]  # it may be None
+    session.query(str)  # type: ignore[type-var]
+    session.save_many([1])  # type: ignore[type-var]
     session.get_one(User, user_id="u1").full_nmae  # type: ignore[attr-defined]  # noqa: B018
     session.update(Key(User, user_id="u1"), "full_name")  # type: ignore[call-overload]
     session.save(User(user_name="b", email="e", full_name="f"), F.visits < 10)  # type: ignore[call-arg]
