@@ -544,7 +544,7 @@ class ConditionFailed(StoreError):
     key: Address
     stored: Any = field(default=None, repr=False, kw_only=True)
     problem: str = "the condition does not hold for {key!r}, so nothing was written"
-    remedy: str = "get the entity to see what is stored now, and decide again"
+    remedy: str = "see what is stored now in error.stored or with get, and decide again"
 
 
 class StillCounted(ConditionFailed):
@@ -572,7 +572,7 @@ class StillCounted(ConditionFailed):
 
     aggregates: tuple[str, ...]
     totals: Mapping[str, object]
-    problem: str = "{key!r} is still counted in, so nothing was written"
+    problem: str = "totals still count entities in {key!r}, so nothing was written"
     remedy: str = "delete what is counted first, or in the same transaction"
 
     def _message(self) -> str:

@@ -132,6 +132,9 @@ def key_values(mapping: EntityMapping, fields: Mapping[str, Any]) -> Mapping[str
     looked_at = frozenset[str]().union(*(one.fields for one in asked if one.is_told))
     for given in fields:
         if given not in wanted and given not in looked_at:
+            if any(constraint.fields == (given,) for constraint in mapping.constraints.values()):
+                remedy = f"find the owner of a unique value with get_by({name}, {given}=...)"
+                raise UnknownField(entity=name, field=given, known=(), remedy=remedy)
             raise UnknownField(entity=name, field=given, known=(*wanted, *sorted(looked_at - {*wanted})))
     # What functions are shown has been validated.
     seen = fields.keys() & looked_at & mapping.fields.keys()

@@ -493,6 +493,11 @@ def parse_markers(name: str, info: FieldInfo) -> AnnotatedField:
     problems = [
         f"{name}: {one.__name__} is a class; write {one.__name__}()" for one in found if isinstance(one, type)
     ]
+    problems += [
+        f"{name}: {one!r} stands alone, where it has no effect; write Attribute(codec={one!r})"
+        for one in metadata
+        if isinstance(one, StoredForm)
+    ]
     if _is_marker(info.default):
         kind = _kind(info.default)
         problems.append(f"{name}: {kind}() is its default value; write Annotated[<its type>, {kind}()]")

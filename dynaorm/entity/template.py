@@ -569,7 +569,9 @@ def _unordered(pieces: Sequence[TemplateField]) -> Iterator[str]:
                 f", or write {loose} if the order does not matter"
             )
             continue
-        better = {"int": ":06d", "datetime": "", "date": ""}.get(name)
+        # A time that is stored as a number is its digits in a key without a spec.
+        iso = (":%Y-%m-%dT%H:%M:%S", ":%Y-%m-%d") if piece.scalar.tag == "N" else ("", "")
+        better = {"int": ":06d", "datetime": iso[0], "date": iso[1]}.get(name)
         yield (
             f"{piece.source} sorts as text in a string key, 10 before 9; "
             f"write {'' if better is None else f'{{{piece.field}{better}}}, or '}{loose} if the order does not matter"

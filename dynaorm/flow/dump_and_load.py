@@ -84,6 +84,8 @@ def _records(found: Any, names: Collection[str]) -> Iterator[Any]:
         yield found
     elif isinstance(found.get("Items"), list):
         yield from ({ITEM: one} for one in found["Items"])
+        if found.get("LastEvaluatedKey") or found.get("NextToken"):
+            yield ValueError("the answer goes on after these items; scan the rest, too")
     elif isinstance(found.get("RequestItems"), dict):
         yield from _records(found["RequestItems"], names)
     elif found and all(_is_request(one) for one in found.values()):

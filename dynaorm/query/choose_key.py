@@ -246,4 +246,6 @@ def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -
         fields = other.partition_fields | other.sort_fields
         if set(names) <= fields and not other.missing(given):
             return f"query {other} by {', '.join(given)}"
+    if any({*constraint.fields} == {*names} for constraint in mapping.constraints.values()):
+        return f"find the owner of a unique value with get_by({mapping.entity.__name__}, {'=..., '.join(names)}=...)"
     return None

@@ -43,6 +43,7 @@ from pydantic import (
 from typing_extensions import NotRequired, TypedDict
 T = TypeVar("T")
 from dynaorm import *
+from dynaorm import codecs
 from dynaorm.codecs import *
 """
 

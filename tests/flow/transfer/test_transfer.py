@@ -205,6 +205,15 @@ def test_every_form_of_a_file_loads_what_lines_load(
         assert sorted(map(str, stored.values())) == sorted({str(one) for one in items})
 
 
+@pytest.mark.parametrize("member", [{"NextToken": "x"}, {"LastEvaluatedKey": {"PK": {"S": "a"}}}])
+def test_a_part_of_a_scan_says_that_items_are_missing(member: dict[str, Any]) -> None:
+    text = json.dumps({"Items": [item_of(Team(team="t", title="x"))], **member})
+    with Session(transport=_Keeper({}), table_names={"transfer": "physical"}) as session:
+        loaded = tools.load(session, shop, BytesIO(text.encode()), raw=True)
+    (refused,) = loaded.refused
+    assert "the answer goes on after these items" in str(refused)
+
+
 class _Keeper:
     """A transport that keeps what BatchWriteItem puts."""
 
