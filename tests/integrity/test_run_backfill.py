@@ -73,9 +73,12 @@ def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw:
     assert [one.number for one in session.history(page)] == [2, 1]
 
     (finding,) = tools.verify(session, now)
+    owner = session.get_by(User, nick="bob")
+    assert owner is not None
+    other = {"2": "3", "3": "2"}[owner.user_id]
     assert str(finding).endswith(
         "nick#bob: 2 live entities hold it; change it in all of them but one "
-        "(PK=USER#2 SK=PROFILE and PK=USER#3 SK=PROFILE)"
+        f"(PK=USER#{owner.user_id} SK=PROFILE and PK=USER#{other} SK=PROFILE)"
     )
     stored = raw.items(now)
     assert outcomes(session, now) == taken

@@ -174,7 +174,7 @@ def finding_of(
 
 def _some(keys: Sequence[Key[Any]]) -> str:
     """The first of some keys, and how many there are beside them."""
-    *named, last = sorted(named_key(one.primary_key) for one in keys)[:NAMED]
+    *named, last = [named_key(one.primary_key) for one in keys][:NAMED]
     if len(keys) > NAMED:
         named, last = [*named, last], f"{len(keys) - NAMED} more"
     return f"{', '.join(named)} and {last}" if named else last

@@ -515,7 +515,13 @@ def _diagnosis(
     home = case.guard.table
     named = None if case.owner is None else case.owner.ident
     # The owner that the guard item names comes first.
-    holders = sorted(case.holders, key=lambda holder: ident_of(holder[0].table, holder[1]) != named)
+    holders = sorted(
+        case.holders,
+        key=lambda holder: (
+            ident_of(holder[0].table, holder[1]) != named,
+            named_key(holder[0].key_of(holder[1])),
+        ),
+    )
     classes = [mapping for mapping, _ in holders] or constrained_by(_constraint_in(case.guard), home)
     owners = [stored_key(mapping, mapping.key_of(item)) for mapping, item in holders]
     key = classes[0].secrets.hiding_guard(_constraint_in(case.guard), case.guard.key)
