@@ -15,7 +15,8 @@ from dynaorm.transport.direct import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.destination import Destination, OnlyBotocore
 from dynaorm.transport.http.exchange import RequestCodec
-from dynaorm.transport.http.route import Limits, route_to
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import route_to
 from dynaorm.transport.process import NotPicklable, later, prepared_in_a_thread, register
 from dynaorm.transport.settings import Endpoint
 

@@ -16,7 +16,8 @@ from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.exchange import RequestCodec
-from dynaorm.transport.http.route import Limits, route_to
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import route_to
 from dynaorm.transport.process import NotPicklable, prepared, register
 from dynaorm.transport.settings import Endpoint, without_password
 

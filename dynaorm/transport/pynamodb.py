@@ -34,7 +34,7 @@ from dynaorm.transport.answer import STREAM_READS, reply_of
 from dynaorm.transport.aws_configuration import failure_of, preparing
 from dynaorm.transport.http.credentials import CredentialSource, GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
-from dynaorm.transport.http.route import LONGEST
+from dynaorm.transport.http.limits import LONGEST
 from dynaorm.transport.process import NotPicklable, in_time, register
 from dynaorm.transport.settings import Endpoint, endpoint_of, proxy_for, region_of, without_password
 

@@ -29,6 +29,8 @@ class Awaited:
         self.inner = inner
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)  # a printer asks for methods of its own
         return lambda *given, **named: result(getattr(self.inner, name)(*given, **named))
 
     def __iter__(self) -> Iterator[Any]:

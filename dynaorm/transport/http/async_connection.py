@@ -30,7 +30,8 @@ from dynaorm.transport.http.connection import (
 )
 from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
-from dynaorm.transport.http.route import Limits, Route, check_tunnel
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, check_tunnel
 from dynaorm.transport.process import register
 
 

@@ -22,7 +22,8 @@ from typing import Any
 from dynaorm.flow.call import NoAnswer
 from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
-from dynaorm.transport.http.route import Limits, Route, check_tunnel
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, check_tunnel
 from dynaorm.transport.process import in_time, register
 
 IDLE_SECONDS = 60.0

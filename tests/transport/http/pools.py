@@ -16,7 +16,8 @@ from dynaorm.transport.http.credentials import FixedCredentials
 from dynaorm.transport.http.destination import Destination
 from dynaorm.transport.http.exchange import SignedRequest, Signer
 from dynaorm.transport.http.http_answer import HttpAnswer
-from dynaorm.transport.http.route import Limits, Route, route_to
+from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.route import Route, route_to
 from dynaorm.transport.settings import endpoint_of, proxy_of
 from tests.transport.unruly import response
 

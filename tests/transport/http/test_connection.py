@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from dynaorm.record import replace
 from dynaorm.transport import NoAnswer
-from dynaorm.transport.http import async_connection, connection, http_answer, route
+from dynaorm.transport.http import async_connection, connection, http_answer, limits
 from dynaorm.transport.http.connection import PIECE, ConnectionPool
 from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, POOLS, OpenPool, Pool, route_of, send, silence
 from tests.transport.http.pools import limits as limits_of
@@ -306,7 +306,7 @@ def test_what_an_attempt_has_waited_for_before_is_part_of_its_time(kind: str, se
 def test_a_large_answer_has_more_time_than_a_small_one(
     server: Unruly, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "SLOWEST_RATE", 1000)
+    monkeypatch.setattr(limits, "SLOWEST_RATE", 1000)
     whole = response(CONTENT, pad="x" * 1000)
 
     def in_two(peer: socket.socket, _: Request) -> bool:
@@ -323,7 +323,7 @@ def test_a_large_answer_has_more_time_than_a_small_one(
 def test_a_request_that_cannot_leave_whole_was_not_sent(
     open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "SLOWEST_RATE", 1e12)
+    monkeypatch.setattr(limits, "SLOWEST_RATE", 1e12)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         pool = open_pool(f"http://127.0.0.1:{deaf.getsockname()[1]}", timeout=0.2)
         failure = silence(pool, b"x" * 20_000_000)

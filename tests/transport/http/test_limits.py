@@ -5,7 +5,7 @@ from math import inf, nan
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.http.route import SLOWEST_RATE, Limits
+from dynaorm.transport.http.limits import SLOWEST_RATE, Limits
 
 
 @pytest.mark.parametrize(
