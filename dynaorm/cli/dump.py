@@ -21,7 +21,7 @@ from dynaorm.cli.frame import (
 )
 from dynaorm.cli.query import DecodeErrors
 from dynaorm.cli.target import load_table, tell_of_empty
-from dynaorm.cli.terminal import CLEAN, FOUND, is_terminal
+from dynaorm.cli.terminal import CLEAN, FOUND, is_terminal, printable_lines
 from dynaorm.cli.verify import CommandRun, FindingsRun, Rate, Segments
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
@@ -30,7 +30,6 @@ from dynaorm.flow.integrity.verify import describe
 from dynaorm.flow.tables import TableLocation, location_of
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.integrity.run import verify
-from dynaorm.item.text import printable
 from dynaorm.session.session import Session
 
 
@@ -123,7 +122,7 @@ def load(
                 where = {"file": place.file, "line": place.line, "item": place.item}
                 run.line("refused", **where, error=one.error, reason=one.reason)
             else:
-                run.say(printable(str(one)))
+                run.say(printable_lines(str(one)))
         if raw:
             run.report(verify(session, table))
     words = [counted(result.items, "item"), f"{result.stored} stored"]

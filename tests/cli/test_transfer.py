@@ -107,6 +107,17 @@ def test_each_refused_line_is_told_with_its_place_and_the_reason(
     assert f"nothing in {file} can be loaded: line 1: it is not JSON; give lines such as" in run.stderr
 
 
+def test_a_reason_of_several_lines_is_printed_as_lines(
+    dynaorm: Command, where: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "box"
+    file.write_text(
+        json.dumps({"Item": {name: {"S": "x"} for name in box.key_names} | {"_type": {"S": "Nobody"}}})
+    )
+    run = dynaorm("load", AT, str(file), *where, "--yes")
+    assert "its _type is 'Nobody'\nGive items of entities" in run.stdout
+
+
 def test_what_is_put_as_it_is_is_verified(
     dynaorm: Command, live: Session, where: list[str], tmp_path: Path
 ) -> None:
