@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -132,8 +132,7 @@ def key_values(mapping: EntityMapping, fields: Mapping[str, Any]) -> Mapping[str
     looked_at = frozenset[str]().union(*(one.fields for one in asked if one.is_told))
     for given in fields:
         if given not in wanted and given not in looked_at:
-            if any(constraint.fields == (given,) for constraint in mapping.constraints.values()):
-                remedy = f"find the owner of a unique value with get_by({name}, {given}=...)"
+            if remedy := get_by_remedy(mapping, [given]):
                 raise UnknownField(entity=name, field=given, known=(), remedy=remedy)
             raise UnknownField(entity=name, field=given, known=(*wanted, *sorted(looked_at - {*wanted})))
     # What functions are shown has been validated.
@@ -150,6 +149,14 @@ def key_values(mapping: EntityMapping, fields: Mapping[str, Any]) -> Mapping[str
             remedy=f"give {', '.join(missing)} a value",
         )
     return known
+
+
+def get_by_remedy(mapping: EntityMapping, names: Iterable[str]) -> str | None:
+    """What finds an entity by these fields if they make a unique value; None if they do not."""
+    fields = [*names]
+    if not any({*constraint.fields} == {*fields} for constraint in mapping.constraints.values()):
+        return None
+    return f"find the owner of a unique value with get_by({mapping.entity.__name__}, {'=..., '.join(fields)}=...)"
 
 
 def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:

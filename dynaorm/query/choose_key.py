@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 from dynaorm.entity.declare.catalog import cached_per_table
+from dynaorm.entity.key import get_by_remedy
 from dynaorm.entity.mapping.validate import attributes_of
 from dynaorm.entity.reader import ReplyReader
 from dynaorm.entity.table import Table
@@ -246,6 +247,4 @@ def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -
         fields = other.partition_fields | other.sort_fields
         if set(names) <= fields and not other.missing(given):
             return f"query {other} by {', '.join(given)}"
-    if any({*constraint.fields} == {*names} for constraint in mapping.constraints.values()):
-        return f"find the owner of a unique value with get_by({mapping.entity.__name__}, {'=..., '.join(names)}=...)"
-    return None
+    return get_by_remedy(mapping, names)

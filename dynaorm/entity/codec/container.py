@@ -21,11 +21,11 @@ from dynaorm.entity.codec.value import (
     EMPTY,
     NULL,
     TEXT,
-    Around,
     Codec,
     CodecError,
     Member,
     UnsupportedType,
+    WrapperCodec,
     content,
     encode_text_map,
     encode_texts,
@@ -206,7 +206,7 @@ class DictCodec(Codec):
         }
 
 
-class FilledSetsCodec(Around):
+class FilledSetsCodec(WrapperCodec):
     """A dict of sets (rule 2). The empty ones that older versions stored stay."""
 
     def encode(self, value: Any) -> AttributeValue:

@@ -33,11 +33,11 @@ from dynaorm.entity.codec.value import (
     NONE,
     NULL,
     SECRET_BYTES,
-    Around,
     Codec,
     CodecError,
-    StandIn,
+    StandInCodec,
     UnsupportedType,
+    WrapperCodec,
     mistyped,
     optional,
     printed_codec,
@@ -91,7 +91,7 @@ def _network_codec(kind: type) -> Codec | None:
     return printed_codec(kind.__name__, (kind,), kind) if issubclass(kind, urls) else None
 
 
-class SecretCodec(StandIn):
+class SecretCodec(StandInCodec):
     """``pydantic.Secret[X]``, stored as X."""
 
     def __init__(self, annotation: Any, inner: Codec) -> None:
@@ -111,7 +111,7 @@ def _made(kind: type, codec: Codec) -> Codec:
     if codec.is_text:
         read = only_written(kind.__name__, STR.to_text, kind)
         return text_codec(kind.__name__, "S", STR.to_text, read, is_text=True, from_text=None)
-    return Around(codec, decode=lambda stored: kind(codec.decode(stored)), from_text=None)
+    return WrapperCodec(codec, decode=lambda stored: kind(codec.decode(stored)), from_text=None)
 
 
 # -- choices -----------------------------------------------------------------------------------------------------------

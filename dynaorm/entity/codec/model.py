@@ -23,13 +23,13 @@ from dynaorm.entity.codec.container import DictCodec
 from dynaorm.entity.codec.value import (
     NULL,
     TEXT,
-    Around,
     Codec,
     CodecError,
     Member,
-    StandIn,
+    StandInCodec,
     StoredField,
     UnsupportedType,
+    WrapperCodec,
     content,
     inside,
     mistyped,
@@ -163,7 +163,7 @@ class TypedDictCodec(ModelCodec):
         return {"M": found | self._encoded_extra(beyond)}
 
 
-class RootCodec(StandIn):
+class RootCodec(StandInCodec):
     """The codec of a RootModel, stored as its root."""
 
     def __init__(self, kind: type, inner: Codec) -> None:
@@ -176,7 +176,7 @@ class RootCodec(StandIn):
         return self.inner.encode(value.root)
 
 
-class InstanceCodec(Around):
+class InstanceCodec(WrapperCodec):
     """A codec that decodes to a validated instance."""
 
     def __init__(self, annotation: Any, inner: Codec) -> None:
@@ -218,7 +218,7 @@ def _generic_origin(kind: type) -> Any:
 # -- unions ------------------------------------------------------------------------------------------------------------
 
 
-class _OneOf(Codec):
+class _UnionBase(Codec):
     """The codec of a union. A class of it says which member a stored value is of.
 
     Args:
@@ -271,7 +271,7 @@ class _OneOf(Codec):
         return codec.merge(stored, loaded, now) if codec is not None and codec is self.member_of(now) else now
 
 
-class UnionCodec(_OneOf):
+class UnionCodec(_UnionBase):
     """The codec of a plain union (rule 4)."""
 
     def __init__(self, members: Iterable[tuple[str, Codec]]) -> None:
@@ -308,7 +308,7 @@ class UnionCodec(_OneOf):
         return next((self._by_tag[tag] for tag in stored if tag in self._by_tag), None)
 
 
-class DiscriminatedCodec(_OneOf):
+class DiscriminatedCodec(_UnionBase):
     """The codec of a union of models, dataclasses or typed dicts, chosen by the value of a field (rule 5)."""
 
     def __init__(self, members: Mapping[str, Codec], field: str) -> None:
@@ -365,7 +365,7 @@ def _shared(codecs: Sequence[Codec]) -> Mapping[str, Member]:
         name: _SharedMember(
             name,
             found[0].attribute,
-            found[0].codec if len(found) == 1 else _Either([one.codec for one in found]),
+            found[0].codec if len(found) == 1 else _FirstFittingCodec([one.codec for one in found]),
             tuple(dict.fromkeys(former for one in found for former in one.formerly)),
             tuple(found),
         )
@@ -388,12 +388,12 @@ class _SharedMember(Member):
         return all(one.is_absence(value) for one in self.models)
 
 
-class _Either(_OneOf, StandIn):
+class _FirstFittingCodec(_UnionBase, StandInCodec):
     """The codec of a field that several models declare with different types: the first codec that fits."""
 
     def __init__(self, codecs: Sequence[Codec]) -> None:
-        StandIn.__init__(self, codecs[0])
-        _OneOf.__init__(
+        StandInCodec.__init__(self, codecs[0])
+        _UnionBase.__init__(
             self, [("", one) for one in codecs], "a value of that field in any of the union's members"
         )
         self.nullable = any(codec.nullable for codec in codecs)
@@ -402,7 +402,7 @@ class _Either(_OneOf, StandIn):
         return next((codec for codec in self.parts if codec.decodes(stored)), self.inner)
 
 
-class ChosenCodec(_OneOf):
+class ChosenCodec(_UnionBase):
     """The codec of a union with a function as discriminator; ``members`` are its tags and their codecs.
 
     Pydantic will call the function with the decoded value, a dict of field names. A function written for instances may

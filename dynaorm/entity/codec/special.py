@@ -13,7 +13,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import Around, Codec, CodecError, UnsupportedType, optional
+from dynaorm.entity.codec.value import Codec, CodecError, UnsupportedType, WrapperCodec, optional
 from dynaorm.entity.expiry import PER_SECOND, WORDS, Unit, since_epoch
 from dynaorm.entity.table import Table, VectorIndex
 from dynaorm.entity.text.scalar import in_utc, scalar_of
@@ -85,7 +85,9 @@ def other_type_codec(codec: Codec, table: Table, name: str) -> Codec:
             raise CodecError(f"is the type of {owner}, which would load the item", remedy=f"make a {owner}")
         return found
 
-    return Around(codec, encode=encode_other, bound=codec.bound or encode, is_text=False, from_text=None)
+    return WrapperCodec(
+        codec, encode=encode_other, bound=codec.bound or encode, is_text=False, from_text=None
+    )
 
 
 def why_no_type(codec: Codec) -> str:
@@ -164,4 +166,4 @@ def searched_codec(codec: Codec) -> Codec:
             raise ValueErrorWithRemedy("is empty, and a search filters by it", "give a text, or None")
         return found
 
-    return Around(codec, encode=encode_searched, is_text=False, from_text=None)
+    return WrapperCodec(codec, encode=encode_searched, is_text=False, from_text=None)

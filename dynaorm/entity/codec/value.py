@@ -204,7 +204,7 @@ class Codec:
         return True
 
 
-class Around(Codec):
+class WrapperCodec(Codec):
     """A codec that is as another one, except for what is given, and what its class does differently."""
 
     inner: Codec
@@ -214,13 +214,13 @@ class Around(Codec):
         vars(self).update(inner=inner, parts=(inner,), **changes)
 
 
-class _OfInner:
+class _FromInner:
     """An attribute of the inner codec, which need not be complete yet. An object's own one precedes it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, codec: Around, kind: object = None) -> Any:
+    def __get__(self, codec: WrapperCodec, kind: object = None) -> Any:
         found = getattr(codec.inner, self._name)
         if self._name in ("encode", "decode") and not isinstance(codec, Reference):
             vars(codec)[self._name] = found
@@ -228,10 +228,10 @@ class _OfInner:
 
 
 for _name in (Codec.__annotations__.keys() | {"combine"}) - {"parts", "deeper"}:
-    setattr(Around, _name, _OfInner(_name))
+    setattr(WrapperCodec, _name, _FromInner(_name))
 
 
-class Reference(Around):
+class Reference(WrapperCodec):
     """The codec of a type inside of that type: it stands for the codec, once that is complete.
 
     Until then only its ``tags`` are known. Whoever asks for its functions before gets ones that wait for the codec.
@@ -251,7 +251,7 @@ class Reference(Around):
         self.inner, self.parts = codec, (codec,)
 
 
-class _Optional(Around):
+class _OptionalCodec(WrapperCodec):
     def encode(self, value: Any) -> AttributeValue:
         return NULL if value is None else self.inner.encode(value)
 
@@ -265,10 +265,10 @@ def optional(codec: Codec) -> Codec:
         return codec
     if "NULL" in codec.tags:
         raise UnsupportedType("two kinds of None would both be stored as NULL; drop one of them")
-    return _Optional(codec, tags=codec.tags | {"NULL"}, nullable=True)
+    return _OptionalCodec(codec, tags=codec.tags | {"NULL"}, nullable=True)
 
 
-class StandIn(Around):
+class StandInCodec(WrapperCodec):
     """A codec of values that stand for others. What those mean to a field does not hold for it."""
 
     def __init__(self, inner: Codec, **changes: Any) -> None:
@@ -415,7 +415,7 @@ def limited(codec: Codec) -> Codec:
     """The codec of an attribute: the same, but it refuses a value that DynamoDB does not store in an attribute."""
     if codec.levels <= LEVELS:
         return codec
-    return Around(codec, encode=lambda value: encode_at(codec, value, 1), levels=LEVELS)
+    return WrapperCodec(codec, encode=lambda value: encode_at(codec, value, 1), levels=LEVELS)
 
 
 def encode_at(codec: Codec, value: Any, level: int) -> AttributeValue:
