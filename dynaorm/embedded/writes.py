@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dynaorm.embedded import rules
 from dynaorm.embedded.database import Database, item_of, operation
-from dynaorm.embedded.expression import changes_for, expressions, projected
+from dynaorm.embedded.expression import VALUES, changes_for, expressions, projected
 from dynaorm.embedded.reads import cancelled, check_distinct
 from dynaorm.embedded.shape import Layout, Place, Shape
 from dynaorm.embedded.streams import record_change
@@ -51,6 +51,8 @@ class _Action:
         self.given, changes, self.condition = expressions(request, "UpdateExpression", "ConditionExpression")
         self.changes = changes or ()
         self.item = stored_values(request["Item" if kind == "Put" else "Key"])
+        if VALUES in self.item:
+            raise rules.invalid("Empty attribute name")
         self.size = item_size(self.item) if kind == "Put" else 0
         if self.size > sizes.ITEM_LIMIT:
             raise rules.invalid("Item size has exceeded the maximum allowed size")

@@ -64,6 +64,12 @@ def test_an_update_of_an_absent_item_that_is_refused_leaves_none(
     assert transport.call(Call("Scan", {"TableName": table}))["Items"] == before
 
 
+def test_an_item_with_an_empty_attribute_name_is_refused(transport: Transport) -> None:
+    with pytest.raises(Refusal, match="Empty attribute name"):
+        transport.call(Call("PutItem", {"TableName": "app", "Item": {**KEY, "": {"S": "x"}}}))
+    assert transport.call(Call("GetItem", {"TableName": "app", "Key": KEY}))["Item"] == ITEM
+
+
 def test_an_update_of_nothing_is_a_condition_alone(transport: Transport) -> None:
     exists = {"ConditionExpression": "attribute_exists(PK)"}
     assert update(transport, "1", ReturnValues="ALL_NEW", **exists)["Attributes"] == ITEM
